@@ -1,0 +1,40 @@
+"""Sparse PCA with proof: the k features that span the most variance.
+
+The public names load on first use, so that ``import kspan`` itself is quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "FeatureSparsePCA": "kspan.estimators",
+    "FeatureSparseSelector": "kspan.estimators",
+    "RowSparseProblem": "kspan.problem",
+    "Solution": "kspan.solution",
+    "as_covariance": "kspan.covariance",
+    "solve": "kspan.methods",
+}
+
+__all__ = list(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'kspan' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])
+
+
+if TYPE_CHECKING:
+    from kspan.covariance import as_covariance
+    from kspan.estimators import FeatureSparsePCA, FeatureSparseSelector
+    from kspan.problem import RowSparseProblem
+    from kspan.solution import Solution
+    from kspan.methods import solve

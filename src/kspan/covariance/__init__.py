@@ -1,0 +1,6 @@
+"""How to multiply by a covariance, whatever it is made from."""
+
+from kspan.covariance.base import Covariance
+from kspan.covariance.convert import as_covariance
+
+__all__ = ["Covariance", "as_covariance"]

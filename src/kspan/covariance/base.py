@@ -1,0 +1,82 @@
+"""What every covariance offers, whatever it is made from."""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kspan.linalg.eigen import EigenPairs
+
+FloatArray = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+class Covariance(ABC):
+    """A symmetric positive semidefinite d×d matrix A that need not exist as an array.
+
+    Solvers multiply by it, look at its diagonal and cut out small pieces; they never ask what
+    it is made from. All results are float64 arrays.
+
+    Attributes
+    ----------
+    n_features : int
+        d, the order of A.
+    n_samples : int or None
+        Rows of the data behind A, if there is any.
+    dtype : numpy.dtype
+        float32 or float64, as the input came.
+    mean, scale : (d,) arrays or None
+        What is subtracted from and divided out of each column of the data.
+    n_passes : int
+        How often the whole input was read so far. Cutting out k columns of data counts as one.
+    """
+
+    n_features: int
+    n_samples: int | None
+    dtype: np.dtype[np.floating]
+    mean: FloatArray | None = None
+    scale: FloatArray | None = None
+    n_passes: int = 0
+    _pairs: EigenPairs | None = None
+
+    @abstractmethod
+    def diagonal(self) -> FloatArray:
+        """Return the variances of the features, exactly zero for constant ones."""
+
+    def trace(self) -> float:
+        """Return the total variance."""
+        return float(self.diagonal().sum())
+
+    @abstractmethod
+    def matmat(self, W: FloatArray, support: Index | None = None) -> FloatArray:
+        """Return ``A W``. With ``support``, W holds only those rows; the others are zero."""
+
+    @abstractmethod
+    def submatrix(self, support: Index) -> FloatArray:
+        """Return ``A[support, support]``."""
+
+    @abstractmethod
+    def columns(self, support: Index) -> FloatArray:
+        """Return ``A[:, support]``."""
+
+    @abstractmethod
+    def restrict(self, support: Index) -> "Covariance":
+        """Return the covariance of the chosen features alone."""
+
+    @abstractmethod
+    def _leading(self, m: int) -> EigenPairs:
+        """Compute the m leading eigenpairs; see `leading`."""
+
+    def leading(self, m: int, support: Index | None = None) -> EigenPairs:
+        """Return the m leading eigenpairs of A, or of ``A[support, support]``.
+
+        The residual of every pair is at most 1e-8 times the largest eigenvalue (float32 data:
+        1e-5). Which eigensolver does it depends on size and kind only, never on the values;
+        docs/eigensolvers.md has the rule and its measurements. The pairs of the whole of A are
+        kept, so asking again is free.
+        """
+        if support is not None:
+            return self.restrict(support).leading(m)
+        if self._pairs is None or self._pairs.values.size < m:
+            self._pairs = self._leading(m)
+        return self._pairs.truncate(m)

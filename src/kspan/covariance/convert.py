@@ -1,0 +1,160 @@
+"""`as_covariance`: the only place that looks at what the input is."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from kspan.covariance.base import Covariance
+from kspan.covariance.data import DataCovariance, DenseDataCovariance, SparseDataCovariance
+from kspan.covariance.dense import DenseCovariance
+
+Kind = Literal["data", "covariance"]
+
+
+def as_covariance(
+    X: Any,
+    kind: Kind = "data",
+    *,
+    scale: bool | NDArray[np.float64] = False,
+    ddof: int = 1,
+    feature_names: Sequence[str] | None = None,
+) -> Covariance:
+    """Turn data, or a covariance matrix, into what every kspan method works on.
+
+    Parameters
+    ----------
+    X : array, DataFrame, scipy sparse array or matrix, or `Covariance`
+        Samples in rows and features in columns, or (``kind="covariance"``) a symmetric
+        positive semidefinite matrix. Numbers other than float32 are converted to float64.
+    kind : {"data", "covariance"}
+    scale : bool or (d,) array
+        Divide every feature by its standard deviation, to work on correlations, or by the
+        given numbers. Only for data.
+    ddof : int
+        Divide by ``n_samples - ddof``: 1 gives sample variances, as scikit-learn's PCA does.
+    feature_names : sequence of str, optional
+        Used in error messages.
+
+    Returns
+    -------
+    Covariance
+        Data is centred implicitly: neither a centred copy nor, for wide data, a d×d matrix
+        is ever made.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> A = as_covariance(np.array([[1.0, 2.0], [3.0, 2.0], [5.0, 2.0]]))
+    >>> A.diagonal()
+    array([4., 0.])
+    """
+    if isinstance(X, Covariance):
+        return X
+    if kind not in ("data", "covariance"):
+        raise ValueError(f"kind must be 'data' or 'covariance', got {kind!r}.")
+    X = _as_floats(X)
+    if kind == "covariance":
+        if scale is not False:
+            raise ValueError("scale=True needs data; divide a covariance by its scales yourself.")
+        return _from_matrix(X)
+    return _from_data(X, scale=scale, ddof=ddof, feature_names=feature_names)
+
+
+def _as_floats(X: Any) -> Any:
+    """Return a 2-d float32 or float64 array or CSR/CSC matrix in native byte order."""
+    if scipy.sparse.issparse(X):
+        if X.format not in ("csr", "csc"):
+            X = X.tocsr()
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+    else:
+        X = np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {X.ndim}D array instead.")
+    if np.issubdtype(X.dtype, np.complexfloating):
+        raise ValueError("Complex data not supported.")
+    if X.dtype in (np.float32, np.float64) and X.dtype.isnative:
+        return X
+    if X.dtype.kind in "biuf":
+        wanted = np.float32 if X.dtype == np.dtype(">f4") else np.float64
+    elif X.dtype.kind == "O":
+        wanted = np.float64
+    else:
+        raise ValueError(f"The data must be numeric, but its type is {X.dtype}.")
+    return X.astype(wanted)
+
+
+def _from_matrix(A: Any) -> DenseCovariance:
+    if scipy.sparse.issparse(A):
+        raise ValueError("A precomputed covariance must be a dense array.")
+    if A.shape[0] != A.shape[1]:
+        raise ValueError(f"A covariance must be square, got shape {A.shape}.")
+    if A.shape[0] == 0:
+        raise ValueError("Found a covariance with 0 feature(s); at least 1 is required.")
+    covariance = DenseCovariance(A.astype(np.float64, copy=False), A.dtype)
+    covariance.validate()
+    _require_variance(covariance)
+    return covariance
+
+
+def _from_data(
+    X: Any, *, scale: bool | NDArray[np.float64], ddof: int, feature_names: Sequence[str] | None
+) -> DataCovariance:
+    n, d = X.shape
+    if d == 0:
+        raise ValueError(f"Found array with 0 feature(s) (shape={X.shape}); need at least 1.")
+    if n <= ddof:
+        raise ValueError(
+            f"Found array with {n} sample(s) (shape={X.shape}) while a minimum of {ddof + 1} "
+            "is required: one sample has no variance."
+        )
+    measure = (
+        SparseDataCovariance.measure
+        if scipy.sparse.issparse(X)
+        else DenseDataCovariance.measure
+    )
+    covariance = measure(X, scale=scale, ddof=ddof)
+    if not np.isfinite(covariance.diagonal()).all():
+        raise ValueError(_describe_not_finite(X, feature_names))
+    _require_variance(covariance)
+    return covariance
+
+
+def _require_variance(covariance: Covariance) -> None:
+    if not covariance.trace() > 0:
+        raise ValueError("All features are constant: there is no variance to explain.")
+
+
+def _describe_not_finite(X: Any, feature_names: Sequence[str] | None) -> str:
+    """Say what is wrong with data whose variances came out as NaN or infinity."""
+    if scipy.sparse.issparse(X):
+        coordinates = X.tocoo()
+        bad = ~np.isfinite(coordinates.data)
+        columns, values = np.unique(coordinates.col[bad]), coordinates.data[bad]
+    else:
+        bad = ~np.isfinite(X)
+        columns, values = np.flatnonzero(bad.any(axis=0)), X[bad]
+    if not values.size:
+        return "The variances overflow: the data is too large. Divide it by a constant first."
+    return not_finite_message(values, columns, feature_names)
+
+
+def not_finite_message(
+    values: NDArray[np.floating], columns: NDArray[np.intp], feature_names: Sequence[str] | None
+) -> str:
+    """Say how many values are missing or infinite and where the first one is."""
+    found = []
+    if nan := int(np.isnan(values).sum()):
+        found.append(f"{nan} NaN")
+    if infinite := int(np.isinf(values).sum()):
+        found.append(f"{infinite} infinity (inf)")
+    first = int(columns[0])
+    name = "" if feature_names is None else f" ({str(feature_names[first])!r})"
+    return (
+        f"Input X contains NaN or infinity: {' and '.join(found)} in {columns.size} column(s), "
+        f"the first being column {first}{name}. Fill in or drop them first."
+    )

@@ -1,0 +1,291 @@
+"""The covariance of data: centred and scaled implicitly, never formed when the data is wide."""
+
+from abc import abstractmethod
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kspan.covariance.base import Covariance, FloatArray, Index
+from kspan.linalg.eigen import LAPACK_LIMIT, EigenPairs, lanczos, leading_dense
+from kspan.linalg.moments import block_slices, column_moments
+
+# Dense data: up to this many samples or features, whichever is smaller, one product of X with
+# itself is cheaper than the products that Lanczos needs on a spectrum without gaps.
+GRAM_LIMIT = 2048
+
+# Dense pieces made on the way are built in blocks of about this size.
+WORK_BYTES = 1 << 24
+
+# Products with float32 data are made in float32, so their residuals stop falling there.
+FLOAT32_TOL = 1e-5
+
+
+class DataCovariance(Covariance):
+    """``A = D⁻¹ (X - 1μ')'(X - 1μ') D⁻¹ / (n - ddof)`` behind products with X and X'.
+
+    Parameters
+    ----------
+    X : (n, d) data, never changed and never copied
+    mean : (d,) column means μ
+    scale : (d,) divisors D, all ones unless the data is standardised
+    variances : (d,) diagonal of A
+    ddof : 1 for sample variances
+    """
+
+    n_samples: int
+
+    def __init__(
+        self, X: NDArray[np.floating], mean: FloatArray, scale: FloatArray,
+        variances: FloatArray, ddof: int = 1,
+    ):  # fmt: skip
+        self.X = X
+        self.mean, self.scale, self.ddof = mean, scale, ddof
+        self.n_samples, self.n_features = X.shape
+        self.dtype = np.dtype(X.dtype)
+        self._variances = variances
+        self._gram: FloatArray | None = None  # A itself, once a tall matrix has needed it
+
+    @classmethod
+    def from_moments(
+        cls, X: NDArray[np.floating], mean: FloatArray, squares: FloatArray,
+        *, scale: bool | FloatArray, ddof: int,
+    ) -> Self:  # fmt: skip
+        """Build from X, its column means and its column sums of squared deviations."""
+        n = X.shape[0]
+        # A constant column has a variance of rounding size, not zero: the error of its mean.
+        eps = np.finfo(np.float64).eps
+        constant = squares <= n * (n * eps * np.abs(mean)) ** 2
+        variances = np.where(constant, 0.0, squares / (n - ddof))
+        if isinstance(scale, np.ndarray):
+            return cls(X, mean, scale, variances / scale**2, ddof)
+        divisors = np.ones_like(mean)
+        if scale:
+            divisors[~constant] = np.sqrt(variances[~constant])
+            variances = np.where(constant, 0.0, variances / divisors**2)
+        return cls(X, mean, divisors, variances, ddof)
+
+    @abstractmethod
+    def _times(self, W: FloatArray) -> FloatArray:
+        """Return ``X W`` for the raw data."""
+
+    @abstractmethod
+    def _transposed_times(self, Z: FloatArray) -> FloatArray:
+        """Return ``X' Z`` for the raw data."""
+
+    @abstractmethod
+    def _small_gram(self, of_features: bool) -> FloatArray | None:
+        """Return A (``of_features``) or the n×n matrix of inner products, if it is cheap."""
+
+    def diagonal(self) -> FloatArray:
+        """Return the variances."""
+        return self._variances
+
+    def scores(self, W: FloatArray, support: Index | None = None) -> FloatArray:
+        """Return the centred, scaled data times W (n × p). One pass."""
+        self.n_passes += 1
+        if support is not None:
+            full = np.zeros((self.n_features, W.shape[1]))
+            full[support] = W
+            W = full
+        W = W / self.scale[:, None]
+        return self._times(W) - self.mean @ W
+
+    def back(self, Z: FloatArray) -> FloatArray:
+        """Return the centred, scaled data transposed times Z (d × p). One pass."""
+        self.n_passes += 1
+        return (
+            self._transposed_times(Z) - np.outer(self.mean, Z.sum(axis=0))
+        ) / self.scale[:, None]
+
+    def matmat(self, W: FloatArray, support: Index | None = None) -> FloatArray:
+        """Return ``A W``: two passes, or none once A is formed."""
+        if self._gram is not None:
+            return self._gram @ W if support is None else self._gram[support].T @ W
+        return self.back(self.scores(W, support)) / (self.n_samples - self.ddof)
+
+    def columns(self, support: Index) -> FloatArray:
+        """Return ``A[:, support]``."""
+        if self._gram is not None:
+            return self._gram[support].T
+        return self.matmat(np.eye(support.size), support)
+
+    def submatrix(self, support: Index) -> FloatArray:
+        """Return ``A[support, support]``."""
+        if self._gram is not None:
+            return self._gram[np.ix_(support, support)]
+        self.n_passes += 1
+        return self._gram_of_features(self.X[:, support], self.mean[support], self.scale[support])
+
+    @abstractmethod
+    def _gram_of_features(
+        self, X: NDArray[np.floating], mean: FloatArray, scale: FloatArray
+    ) -> FloatArray:
+        """Return the covariance matrix of these columns in float64."""
+
+    def restrict(self, support: Index) -> Self:
+        """Return the covariance of the chosen features: a copy of their columns alone."""
+        self.n_passes += 1
+        part = type(self)(
+            self.X[:, support], self.mean[support], self.scale[support],
+            self._variances[support], self.ddof,
+        )  # fmt: skip
+        if self._gram is not None:
+            part._gram = self._gram[np.ix_(support, support)]
+        return part
+
+    def _leading(self, m: int) -> EigenPairs:
+        n, d = self.n_samples, self.n_features
+        tall = d <= n
+        small = self._gram if self._gram is not None else self._small_gram(of_features=tall)
+        if tall:
+            if small is not None:
+                self._gram = small
+                return leading_dense(small, m)
+            return lanczos(self.matmat, d, m, tol=self._tol())
+        # Wide: the n×n side has the same nonzero eigenvalues; its vectors come back through X'.
+        few = min(m, n)
+        divisor = n - self.ddof
+        pairs = (
+            leading_dense(small, few)
+            if small is not None
+            else lanczos(
+                lambda Z: self.scores(self.back(Z)) / divisor, n, few, tol=self._tol()
+            )
+        )
+        return self._lift(pairs, m)
+
+    def _tol(self) -> float:
+        return FLOAT32_TOL if self.dtype == np.float32 else 1e-8
+
+    def _lift(self, pairs: EigenPairs, m: int) -> EigenPairs:
+        """Turn eigenvectors of the sample side into m eigenvectors of A."""
+        few = pairs.values.size
+        lifted = np.zeros((self.n_features, m))
+        lifted[:, :few] = self.back(pairs.vectors)
+        # Beyond the rank the images are rounding noise; Householder QR completes the basis.
+        vectors, R = np.linalg.qr(lifted)
+        vectors = vectors * np.where(np.diagonal(R) < 0, -1.0, 1.0)
+        values = np.zeros(m)
+        values[:few] = pairs.values
+        residuals = np.full(m, pairs.residuals.max())
+        return EigenPairs(values, vectors, residuals)
+
+
+class DenseDataCovariance(DataCovariance):
+    """Dense data, tall or wide, in either memory order, float32 or float64."""
+
+    @classmethod
+    def measure(cls, X: NDArray[np.floating], *, scale: bool | FloatArray, ddof: int) -> Self:
+        """Build from X alone. One pass."""
+        covariance = cls.from_moments(
+            X, *column_moments(X), scale=scale, ddof=ddof
+        )
+        covariance.n_passes += 1
+        return covariance
+
+    def _times(self, W: FloatArray) -> FloatArray:
+        return (self.X @ W.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
+
+    def _transposed_times(self, Z: FloatArray) -> FloatArray:
+        return (self.X.T @ Z.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
+
+    def scores(self, W: FloatArray, support: Index | None = None) -> FloatArray:
+        """Return the centred, scaled data times W; with a support only its columns are read."""
+        if support is None or 4 * support.size > self.n_features:
+            return super().scores(W, support)
+        self.n_passes += 1
+        return self._centred(support) @ W
+
+    def _centred(self, support: Index) -> FloatArray:
+        part = self.X[:, support].astype(np.float64, copy=False)
+        part -= self.mean[support]  # the gathered columns are a copy, so this is safe
+        part /= self.scale[support]
+        return part
+
+    def _small_gram(self, of_features: bool) -> FloatArray | None:
+        if min(self.n_samples, self.n_features) > GRAM_LIMIT:
+            return None
+        self.n_passes += 1
+        if of_features:
+            return self._gram_of_features(self.X, self.mean, self.scale)
+        gram = np.zeros((self.n_samples, self.n_samples))
+        for block in block_slices(self.n_features, 8 * self.n_samples, WORK_BYTES):
+            centred = (self.X[:, block] - self.mean[block]) / self.scale[block]
+            gram += centred @ centred.T
+        return gram / (self.n_samples - self.ddof)
+
+    def _gram_of_features(
+        self, X: NDArray[np.floating], mean: FloatArray, scale: FloatArray
+    ) -> FloatArray:
+        # Centred block by block: X'X - nμμ' would lose the digits that μ²/σ² takes.
+        gram = np.zeros((mean.size, mean.size))
+        for block in block_slices(self.n_samples, 8 * mean.size, WORK_BYTES):
+            centred = X[block] - mean  # float64, whatever X is
+            gram += centred.T @ centred
+        return gram / np.outer(scale, scale * (self.n_samples - self.ddof))
+
+
+# More multiplications than this and Lanczos is the cheaper way, even for few features.
+SPARSE_GRAM_WORK = 1e8
+
+
+class SparseDataCovariance(DataCovariance):
+    """Data in scipy's CSR or CSC format. The zeros stay unstored; the mean is subtracted later."""
+
+    @classmethod
+    def measure(cls, X: NDArray[np.floating], *, scale: bool | FloatArray, ddof: int) -> Self:
+        """Build from X alone. Two passes over the stored entries."""
+        n, d = X.shape
+        columns = X.indices if X.format == "csr" else np.repeat(np.arange(d), np.diff(X.indptr))
+        with np.errstate(all="ignore"):
+            data = X.data.astype(np.float64, copy=False)
+            mean = np.bincount(columns, weights=data, minlength=d) / n
+            stored = np.bincount(columns, minlength=d)
+            deviation = data - mean[columns]
+            deviation *= deviation
+            squares = np.bincount(columns, weights=deviation, minlength=d)
+            squares += (n - stored) * mean * mean
+        covariance = cls.from_moments(X, mean, squares, scale=scale, ddof=ddof)
+        covariance.n_passes += 2
+        return covariance
+
+    def _times(self, W: FloatArray) -> FloatArray:
+        product = self.X @ W.astype(self.dtype, copy=False)
+        return np.asarray(product, dtype=np.float64)
+
+    def _transposed_times(self, Z: FloatArray) -> FloatArray:
+        product = self.X.T @ Z.astype(self.dtype, copy=False)
+        return np.asarray(product, dtype=np.float64)
+
+    def _gram_of_features(
+        self, X: NDArray[np.floating], mean: FloatArray, scale: FloatArray
+    ) -> FloatArray:
+        n = self.n_samples
+        X = X.astype(np.float64, copy=False)
+        gram = (X.T @ X).toarray()
+        # Subtracting the mean afterwards costs the digits that μ²/σ² takes. A column with few
+        # zeros and a large mean would lose too many: those few columns are made dense instead.
+        squares = np.diagonal(gram) - n * mean**2
+        if np.any(n * mean**2 > 1e4 * squares):
+            gram = np.zeros_like(gram)
+            for block in block_slices(n, 8 * mean.size, WORK_BYTES):
+                centred = X[block].toarray() - mean
+                gram += centred.T @ centred
+        else:
+            gram -= n * np.outer(mean, mean)
+        return gram / np.outer(scale, scale * (n - self.ddof))
+
+    def _small_gram(self, of_features: bool) -> FloatArray | None:
+        size = self.n_features if of_features else self.n_samples
+        if size > LAPACK_LIMIT or self.X.nnz * size > SPARSE_GRAM_WORK:
+            return None
+        self.n_passes += 1
+        if of_features:
+            return self._gram_of_features(self.X, self.mean, self.scale)
+        identity = np.eye(size)
+        divisor = self.n_samples - self.ddof
+        gram = np.empty((size, size))
+        for block in block_slices(size, 8 * self.n_features, WORK_BYTES):
+            gram[:, block] = self.scores(self.back(identity[:, block])) / divisor
+        return (gram + gram.T) / 2

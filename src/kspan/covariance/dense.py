@@ -1,0 +1,101 @@
+"""A covariance that is given as an array."""
+
+import numpy as np
+import scipy.linalg
+
+from kspan.covariance.base import Covariance, FloatArray, Index
+from kspan.linalg.eigen import EigenPairs, leading_dense
+
+# Up to this order a Cholesky factorisation settles at once whether A is PSD (under 15 ms).
+# Beyond it, the eigensolver that every fit runs sees a negative eigenvalue on its way.
+CHOLESKY_LIMIT = 1024
+
+
+class DenseCovariance(Covariance):
+    """The array itself. One pass is one product with the whole of it."""
+
+    n_samples = None
+
+    def __init__(self, A: FloatArray, dtype: np.dtype[np.floating] | None = None):
+        self.A = A
+        self.n_features = A.shape[0]
+        self.dtype = np.dtype(dtype or A.dtype)
+        self._diagonal = np.ascontiguousarray(np.diagonal(A))
+
+    def diagonal(self) -> FloatArray:
+        """Return the variances."""
+        return self._diagonal
+
+    def matmat(self, W: FloatArray, support: Index | None = None) -> FloatArray:
+        """Return ``A W``; with a support only those rows of A are read."""
+        if support is None:
+            self.n_passes += 1
+            return self.A @ W
+        return self.A[support].T @ W  # A is symmetric, and its rows lie together in memory
+
+    def submatrix(self, support: Index) -> FloatArray:
+        """Return ``A[support, support]``."""
+        return self.A[np.ix_(support, support)]
+
+    def columns(self, support: Index) -> FloatArray:
+        """Return ``A[:, support]``."""
+        return self.A[support].T
+
+    def restrict(self, support: Index) -> "DenseCovariance":
+        """Return the covariance of the chosen features."""
+        return DenseCovariance(self.submatrix(support), self.dtype)
+
+    def _leading(self, m: int) -> EigenPairs:
+        pairs = leading_dense(self.A, m)
+        if pairs.smallest is not None:
+            self._require_psd(pairs.smallest)
+        return pairs
+
+    def validate(self) -> None:
+        """Raise `ValueError` unless A is finite, symmetric and PSD, up to rounding.
+
+        Two products with one random vector do the first two: ``Ax - A'x`` is as large as the
+        asymmetry, and NaN spreads. Only when that looks wrong are the entries compared.
+        """
+        A = self.A
+        rng = np.random.default_rng(0)
+        d = self.n_features
+        # Entries of size 1 to 2 with random signs: none is small enough to hide a row.
+        probe = rng.choice([-1.0, 1.0], d) * rng.uniform(1, 2, d)
+        with np.errstate(all="ignore"):
+            right, left = A @ probe, probe @ A
+        self.n_passes += 2
+        if not np.isfinite(right).all():
+            bad = np.flatnonzero(~np.isfinite(A).all(axis=0))
+            if bad.size:
+                count = int((~np.isfinite(A)).sum())
+                raise ValueError(
+                    f"Input covariance contains NaN or infinity: {count} values, "
+                    f"the first in column {bad[0]}."
+                )
+        if np.linalg.norm(right - left) > self._rounding():
+            asymmetry = float(np.abs(A - A.T).max())
+            if asymmetry > self._rounding():
+                raise ValueError(
+                    "The covariance is not symmetric: the largest |A - A.T| is "
+                    f"{asymmetry:.3g}, beyond rounding."
+                )
+        if self._diagonal.min() < -self._rounding():
+            self._require_psd(float(self._diagonal.min()))
+        if d <= CHOLESKY_LIMIT:
+            shifted = A + self._rounding() * np.eye(d)
+            try:
+                scipy.linalg.cholesky(shifted, overwrite_a=True, check_finite=False)
+            except scipy.linalg.LinAlgError:
+                self._require_psd(float(np.linalg.eigvalsh(A)[0]))
+
+    def _rounding(self) -> float:
+        """How large an error of A may be called rounding: half the digits of its type."""
+        return float(np.sqrt(np.finfo(self.dtype).eps) * np.abs(self._diagonal).max())
+
+    def _require_psd(self, smallest: float) -> None:
+        if smallest < -self._rounding():
+            raise ValueError(
+                "The covariance is not positive semidefinite: it has an eigenvalue of "
+                f"{smallest:.3g} or less, beyond rounding."
+            )

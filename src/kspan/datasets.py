@@ -1,0 +1,218 @@
+"""Data to try things on: a classic table, the papers' synthetic schemes, loaders by name.
+
+Real sets that are too large to ship are read from the folder that the environment variable
+``KSPAN_DATA`` names; see `load_dataset`.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Data or a covariance, with names.
+
+    Exactly one of `X` (samples × features, an array or a scipy sparse matrix) and `covariance`
+    is set.
+    """
+
+    name: str
+    X: Any = field(default=None, repr=False)
+    covariance: FloatArray | None = field(default=None, repr=False)
+    feature_names: tuple[str, ...] | None = field(default=None, repr=False)
+
+
+# Correlations of 13 measurements on 180 pit props (Jeffers 1967), in thousandths, row by row
+# below the diagonal.
+_PITPROPS_NAMES = (
+    "topdiam", "length", "moist", "testsg", "ovensg", "ringtop", "ringbut", "bowmax",
+    "bowdist", "whorls", "clear", "knots", "diaknot",
+)  # fmt: skip
+_PITPROPS_BELOW = (
+    (954,),
+    (364, 297),
+    (342, 284, 882),
+    (-129, -118, -148, 220),
+    (313, 291, 153, 381, 364),
+    (496, 503, -29, 174, 296, 813),
+    (424, 419, -54, -59, 4, 90, 372),
+    (592, 648, 125, 137, -39, 211, 465, 482),
+    (545, 569, -81, -14, 37, 274, 679, 557, 526),
+    (84, 76, 162, 97, -91, -36, -113, 61, 85, -319),
+    (-19, -36, 220, 169, -145, 24, -232, -357, -127, -368, 29),
+    (134, 144, 126, 15, -208, -329, -424, -202, -76, -291, 7, 184),
+)
+
+
+def load_pitprops() -> Dataset:
+    """Return the 13×13 correlation matrix that sparse PCA has been tried on since 2000.
+
+    Examples
+    --------
+    >>> load_pitprops().covariance.shape
+    (13, 13)
+    """
+    A = np.eye(13)
+    for i, row in enumerate(_PITPROPS_BELOW, start=1):
+        A[i, :i] = A[:i, i] = np.array(row) / 1000
+    return Dataset("pitprops", covariance=A, feature_names=_PITPROPS_NAMES)
+
+
+_SPECTRA = {
+    "A": (100, 100, 4),
+    "B": (300, 180, 60),
+    "C": (300, 180, 60),
+    "D": (160, 80, 40, 20, 10, 5, 2),
+}
+_FLOOR = {"A": 1.0, "B": 1.0, "C": 0.0, "D": 1.0}
+
+
+def make_scheme(
+    scheme: Literal["A", "B", "C", "D", "E", "F"],
+    n_features: int = 20,
+    *,
+    random_state: int | np.random.Generator | None = None,
+) -> FloatArray:
+    """Draw a covariance by one of the six schemes of the FSPCA paper (its Table 1).
+
+    A to D have fixed eigenvalues and the eigenvectors of a random matrix: the left singular
+    vectors of uniform numbers, the choice that comes closest to the paper's results. E and F
+    are ``XX'`` for a square X of uniform or normal numbers.
+
+    Parameters
+    ----------
+    scheme : {"A", "B", "C", "D", "E", "F"}
+    n_features : int
+        d; the paper has 20.
+    random_state : int, generator or None
+
+    Examples
+    --------
+    >>> np.linalg.eigvalsh(make_scheme("B", random_state=0))[-3:].round(6)
+    array([ 60., 180., 300.])
+    """
+    rng = np.random.default_rng(random_state)
+    d = n_features
+    if scheme in ("E", "F"):
+        X = rng.uniform(size=(d, d)) if scheme == "E" else rng.standard_normal((d, d))
+        return X @ X.T
+    if scheme not in _SPECTRA:
+        raise ValueError(f"scheme must be one of A to F, got {scheme!r}.")
+    spectrum = np.full(d, _FLOOR[scheme])
+    leading = _SPECTRA[scheme][:d]
+    spectrum[: len(leading)] = leading
+    U = np.linalg.svd(rng.uniform(size=(d, d)))[0]
+    A = (U * spectrum) @ U.T
+    return (A + A.T) / 2
+
+
+def make_planted(
+    n_samples: int,
+    n_features: int,
+    n_informative: int,
+    n_components: int,
+    *,
+    signal: float = 3.0,
+    random_state: int | np.random.Generator | None = None,
+) -> tuple[FloatArray, NDArray[np.intp]]:
+    """Draw data in which a few features carry all factors and the others are noise.
+
+    Every informative feature loads on m random factors with a total signal variance of about
+    ``signal``; all features have unit noise.
+
+    Returns
+    -------
+    X : (n_samples, n_features) array
+    support : (n_informative,) sorted indices of the informative features
+
+    Examples
+    --------
+    >>> X, support = make_planted(50, 30, 5, 2, random_state=0)
+    >>> X.shape, support.size
+    ((50, 30), 5)
+    """
+    rng = np.random.default_rng(random_state)
+    support = np.sort(rng.choice(n_features, n_informative, replace=False))
+    loadings = rng.standard_normal((n_components, n_informative))
+    loadings *= np.sqrt(signal / n_components)
+    X = rng.standard_normal((n_samples, n_features))
+    X[:, support] += rng.standard_normal((n_samples, n_components)) @ loadings
+    return X, support
+
+
+# name: (file in the folder, key of the array). tdt2 is a scipy sparse file.
+_FILES = {
+    "cbcl_faces": ("cbcl_faces.npz", "X"),
+    "colon": ("colon.npz", "X"),
+    "dlbcl": ("dlbcl.npz", "X"),
+    "duke": ("duke.npz", "X"),
+    "leukemia": ("leukemia.npz", "X"),
+    "lrs": ("lrs.npz", "X"),
+    "lymphoma": ("lymphoma_cov.npz", "A"),
+    "numerical_numbers": ("numerical_numbers.npz", "X"),
+    "nus_wide": ("nus_wide.npz", "X"),
+    "prostate": ("prostate.npz", "X"),
+    "tdt2": ("tdt2_sparse.npz", "sparse"),
+}
+_SKLEARN = {"digits": "load_digits", "wine": "load_wine", "breast_cancer": "load_breast_cancer"}
+_OPENML = {"leukemia": "leukemia", "numerical_numbers": "mfeat-factors"}
+
+
+def dataset_names() -> list[str]:
+    """Return the names that `load_dataset` knows."""
+    return sorted({"pitprops", *_SKLEARN, *_FILES})
+
+
+def load_dataset(name: str) -> Dataset:
+    """Load a data set by name.
+
+    "pitprops" ships with kspan; "digits", "wine" and "breast_cancer" with scikit-learn. The
+    others are read from the folder named by the environment variable ``KSPAN_DATA``; without
+    it, "leukemia" and "numerical_numbers" are fetched by scikit-learn from OpenML.
+
+    Examples
+    --------
+    >>> load_dataset("wine").X.shape
+    (178, 13)
+    """
+    if name == "pitprops":
+        return load_pitprops()
+    if name in _SKLEARN:
+        return _from_sklearn(name)
+    if name not in _FILES:
+        raise ValueError(f"Unknown data set {name!r}; known are {', '.join(dataset_names())}.")
+    file, key = _FILES[name]
+    folder = os.environ.get("KSPAN_DATA")
+    path = Path(folder) / file if folder else None
+    if path is not None and path.is_file():
+        if key == "sparse":
+            from scipy.sparse import load_npz
+
+            return Dataset(name, X=load_npz(path))
+        with np.load(path) as arrays:
+            values = arrays[key]
+        return Dataset(name, covariance=values) if key == "A" else Dataset(name, X=values)
+    if name in _OPENML:
+        from sklearn.datasets import fetch_openml
+
+        bunch = fetch_openml(_OPENML[name], version=1, as_frame=False)
+        return Dataset(name, X=bunch.data, feature_names=tuple(bunch.feature_names))
+    where = f"is not in {folder}" if folder else "needs KSPAN_DATA to name the folder it is in"
+    raise FileNotFoundError(f"The data set {name!r} does not ship with kspan: {file} {where}.")
+
+
+def _from_sklearn(name: str) -> Dataset:
+    import sklearn.datasets
+
+    loader: Callable[[], Any] = getattr(sklearn.datasets, _SKLEARN[name])
+    bunch = loader()
+    names = tuple(str(feature) for feature in bunch.feature_names)
+    return Dataset(name, X=bunch.data, feature_names=names)

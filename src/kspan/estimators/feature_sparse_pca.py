@@ -1,0 +1,134 @@
+"""`FeatureSparsePCA`: principal components that all use the same k features."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from kspan.estimators.base import FeatureSparseEstimator
+
+
+class FeatureSparsePCA(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    FeatureSparseEstimator,
+):
+    """PCA on the k features whose m principal components explain the most variance.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        m, the number of components.
+    n_features_to_select : int, float or None, default=None
+        k, the number of features that all components share; or, between 0 and 1, that share of
+        the features (rounded down); or None, and then `explained_share` decides.
+    explained_share : float, default=0.9
+        With ``n_features_to_select=None``: take the smallest k that keeps this share of what
+        plain PCA with as many components explains.
+    solver : {"auto", "go", "ipu", "brute-force"}, default="auto"
+        "auto" runs Go, IPU from many starts and pair swaps, and gives the best value its
+        budget allows. The others do what their paper says.
+    init : {"low-rank", "random"} or array of shape (n_features, n_components)
+        Where "ipu" starts; an array is added to the starts of "auto".
+    include, exclude : names, indices or mask, optional
+        Features that must, or must not, be chosen.
+    scale : bool, default=False
+        Divide features by their standard deviation: work on correlations.
+    covariance : {None, "precomputed"}, default=None
+        With "precomputed", `fit` and `score` take a covariance matrix; `transform` takes data
+        that is centred already.
+    certify : bool or {"fast", "tight", "exact"}, default=False
+        Not available yet.
+    solver_options : dict, optional
+        More options of the solver: ``n_restarts``, ``n_kicks``, ``max_sweeps``, ``max_iter``
+        ("auto"), ``max_iter``, ``shift`` ("ipu"), ``refine``, ``shift`` ("go"),
+        ``max_supports`` ("brute-force").
+    time_limit : float, optional
+        Seconds after which each solve returns the best answer so far. Without it the same
+        `random_state` gives the same answer.
+    callback : callable, optional
+        Called with a `kspan.progress.Progress` after every step; returning True stops.
+    verbose : int, default=0
+        Write a line for every step to standard error.
+    random_state : int, RandomState instance or None, default=None
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        Orthonormal rows, sorted by explained variance. Only the columns of the chosen features
+        are nonzero. The entry of largest size in each row is positive.
+    selected_features_ : array of shape (k,)
+        Names of the chosen features, or their indices if the data has no names.
+    explained_variance_ : array of shape (n_components,)
+        Sample variance (ddof=1) along each component.
+    explained_variance_ratio_ : array of shape (n_components,)
+        The same as a share of the variance of all features.
+    objective_ : float
+        ``explained_variance_.sum()``, in float64 whatever the data is.
+    objective_history_ : array
+        Best value after every step of the solver.
+    n_iter_ : int
+    solver_, status_ : str
+        The method that ran, and how it ended.
+    mean_, scale_ : array of shape (n_features,)
+        What `transform` subtracts and divides by; `scale_` is None without `scale`.
+    n_components_, n_features_to_select_ : int
+        m and k.
+    n_samples_ : int
+        Not set with a precomputed covariance.
+    n_passes_ : int
+        How often the whole data was read.
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    See Also
+    --------
+    FeatureSparseSelector : keeps the chosen features themselves.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from kspan import FeatureSparsePCA
+    >>> wine = load_wine(as_frame=True).data
+    >>> pca = FeatureSparsePCA(n_components=2, n_features_to_select=4, scale=True, random_state=0)
+    >>> pca.fit_transform(wine).shape
+    (178, 2)
+    >>> list(pca.selected_features_)
+    ['alcohol', 'total_phenols', 'flavanoids', 'color_intensity']
+    """
+
+    def transform(self, X: Any) -> NDArray[np.floating]:
+        """Return the coordinates of X along the components, using the chosen features only."""
+        check_is_fitted(self)
+        X = validate_data(
+            self, X, reset=False, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32)
+        )
+        support = self.get_support(indices=True)
+        axes = self.components_[:, support].T
+        if self.scale_ is not None:
+            axes = axes / self.scale_[support, None]
+        origin = self.mean_[support] @ axes
+        return np.asarray(X[:, support] @ axes - origin, dtype=X.dtype)
+
+    def inverse_transform(self, X: Any) -> NDArray[np.floating]:
+        """Return the points in feature space that have the given coordinates.
+
+        Features that were not chosen come back at their mean.
+        """
+        check_is_fitted(self)
+        X = check_array(X, dtype=(np.float64, np.float32))
+        points = X @ self.components_
+        if self.scale_ is not None:
+            points = points * self.scale_
+        return np.asarray(points + self.mean_, dtype=X.dtype)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

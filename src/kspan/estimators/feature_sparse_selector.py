@@ -1,0 +1,40 @@
+"""`FeatureSparseSelector`: keep the k features that span the most variance."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.feature_selection import SelectorMixin
+
+from kspan.estimators.base import FeatureSparseEstimator
+
+
+class FeatureSparseSelector(SelectorMixin, FeatureSparseEstimator):  # type: ignore[misc]
+    """Select the k features whose m principal components explain the most variance.
+
+    The same choice as `FeatureSparsePCA`, with the same parameters and fitted attributes; but
+    `transform` returns the chosen columns themselves and `get_feature_names_out` their names.
+
+    See Also
+    --------
+    FeatureSparsePCA : returns coordinates along the components.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from kspan import FeatureSparseSelector
+    >>> wine = load_wine(as_frame=True).data
+    >>> selector = FeatureSparseSelector(2, 4, scale=True, random_state=0).fit(wine)
+    >>> selector.transform(wine).shape
+    (178, 4)
+    >>> list(selector.get_feature_names_out())
+    ['alcohol', 'total_phenols', 'flavanoids', 'color_intensity']
+    """
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        return self._support_mask
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

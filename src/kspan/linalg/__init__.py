@@ -1,0 +1,1 @@
+"""Pure functions of arrays: eigensolvers, selections, moments. No validation, no I/O."""

@@ -1,0 +1,205 @@
+"""Leading eigenpairs of symmetric matrices: LAPACK when small, Lanczos when large.
+
+Accuracy is stated, never hoped for: every pair comes with its residual ``‖Av - λv‖``, and an
+eigenvalue of A lies within that distance of the returned one.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+MatMat = Callable[[FloatArray], FloatArray]
+
+# LAPACK beats Lanczos below this order (docs/eigensolvers.md has the measurements).
+LAPACK_LIMIT = 600
+
+# Lanczos stops when ‖Av - λv‖ ≤ RESIDUAL_TOL · λ₁ for each of the m pairs.
+RESIDUAL_TOL = 1e-8
+
+# A new direction weaker than this, relative to λ₁, is taken as rounding noise.
+BREAKDOWN_TOL = 1e-12
+
+
+@dataclass(frozen=True)
+class EigenPairs:
+    """The m largest eigenvalues, in descending order, with orthonormal eigenvectors.
+
+    Attributes
+    ----------
+    values : (m,) array, descending, never negative when the matrix is PSD beyond rounding
+    vectors : (size, m) array with orthonormal columns
+    residuals : (m,) array, ``‖A v - λ v‖`` as measured or, from LAPACK, its rounding level
+    smallest : float or None
+        An upper bound on the smallest eigenvalue, when the method sees that end too.
+    """
+
+    values: FloatArray
+    vectors: FloatArray
+    residuals: FloatArray
+    smallest: float | None = None
+
+    def truncate(self, m: int) -> "EigenPairs":
+        """Keep the first m pairs."""
+        return EigenPairs(
+            self.values[:m], self.vectors[:, :m], self.residuals[:m], self.smallest
+        )
+
+
+def leading_dense(A: FloatArray, m: int) -> EigenPairs:
+    """Leading pairs of a symmetric matrix, by LAPACK up to `LAPACK_LIMIT`, else by Lanczos.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> leading_dense(np.diag([1.0, 3.0, 2.0]), 2).values
+    array([3., 2.])
+    """
+    size = A.shape[0]
+    if size <= LAPACK_LIMIT or 4 * m >= size:
+        return lapack(A, m)
+    return lanczos(lambda W: A @ W, size, m)
+
+
+def lapack(A: FloatArray, m: int) -> EigenPairs:
+    """Leading pairs of a symmetric matrix from LAPACK's `syevr` (only the m asked for)."""
+    size = A.shape[0]
+    # Powers of two scale without rounding; LAPACK's own scaling guards only the extremes.
+    factor = power_of_two(float(np.abs(np.diagonal(A)).max()))
+    values, vectors = scipy.linalg.eigh(
+        A / factor, subset_by_index=[size - m, size - 1], check_finite=False, driver="evr"
+    )
+    values = values[::-1] * factor
+    level = size * np.finfo(float).eps * max(abs(values[0]), 0.0)
+    return EigenPairs(values, np.ascontiguousarray(vectors[:, ::-1]), np.full(m, level))
+
+
+def power_of_two(size: float) -> float:
+    """Return the power of two next below a positive size (1 for zero)."""
+    if size == 0 or not np.isfinite(size):
+        return 1.0
+    return float(2.0 ** np.floor(np.log2(size)))
+
+
+def lanczos(
+    matmat: MatMat,
+    size: int,
+    m: int,
+    *,
+    tol: float = RESIDUAL_TOL,
+    block: int = 1,
+    max_products: int = 3000,
+    seed: int = 0,
+) -> EigenPairs:
+    """Leading eigenpairs of a symmetric operator by thick-restart (block) Lanczos.
+
+    Full reorthogonalisation; the residuals of the m leading Ritz pairs are checked at every
+    step, so it stops as soon as they are small enough and not at the end of a sweep. When the
+    Krylov space closes early (few distinct eigenvalues), random directions go on until they
+    bring nothing new: that is how further copies of a multiple eigenvalue are found. Copies
+    inside a spectrum that never closes need ``block`` of at least their number.
+
+    Parameters
+    ----------
+    matmat : callable, ``W (size, p) -> A W``
+    size : order of A
+    m : number of pairs
+    tol : stop when every residual is at most ``tol`` times the largest Ritz value
+    block : directions multiplied at a time. One is cheapest in memory; blocks save passes
+        over data that is slow to read, and find eigenvalues of multiplicity up to ``block``.
+    max_products : limit on the columns multiplied; pairs that have not converged by then are
+        returned with the residuals they have
+    seed : of the start block, so that the same operator gives the same answer
+
+    Notes
+    -----
+    Wu and Simon, Thick-restart Lanczos method for large symmetric eigenvalue problems,
+    SIAM J. Matrix Anal. Appl. 22 (2000).
+    """
+    rng = np.random.default_rng(seed)
+    capacity = min(size, max(4 * m + 4 * block, 40))
+    keep = min(m + max(m // 2, 4), capacity - 2 * block)
+    basis = np.empty((size, capacity + block), order="F")
+    images = np.zeros((capacity + block, capacity + block))  # V'AV, filled as V grows
+    basis[:, :block] = np.linalg.qr(rng.standard_normal((size, block)))[0]
+    used, width, products = 0, block, 0
+    smallest = np.inf
+    closed_at: float | None = None  # sum of the m Ritz values when the space last closed
+
+    while True:
+        # Expand: A times the newest block, orthogonalised against everything so far.
+        fresh = basis[:, used : used + width]
+        product = matmat(np.ascontiguousarray(fresh))
+        products += width
+        known = basis[:, : used + width]
+        overlap = known.T @ product
+        residual = product - known @ overlap
+        correction = known.T @ residual  # second Gram-Schmidt sweep: orthogonal to rounding
+        residual -= known @ correction
+        overlap += correction
+        columns = slice(used, used + width)
+        images[: used + width, columns] = overlap
+        images[columns, : used + width] = overlap.T
+        used += width
+
+        values, coordinates = np.linalg.eigh(images[:used, :used])
+        values, coordinates = values[::-1], coordinates[:, ::-1]
+        smallest = min(smallest, float(values[-1]))
+        scale = max(abs(values[0]), np.finfo(float).tiny)
+        next_block, R = _orthonormal_block(residual, basis[:, :used], scale, rng)
+
+        if used >= m:
+            # A V = V H + Q R E', so the residual of the pair (θ, V y) is ‖R y_last‖.
+            coupling = R @ coordinates[columns, :m]
+            residuals = np.sqrt(np.einsum("ij,ij->j", coupling, coupling))
+            done = bool(np.all(residuals <= tol * scale))
+            if R[-1:].any():
+                done &= closed_at is None
+            else:  # a zero row: the space closed. Done when it did before with the same sum
+                total = float(values[:m].sum())
+                done &= closed_at is not None and total <= closed_at + tol * scale
+                closed_at = total
+            done |= products >= max_products
+            if done or used >= size or next_block.shape[1] == 0:
+                vectors = basis[:, :used] @ coordinates[:, :m]
+                return EigenPairs(values[:m].copy(), vectors, residuals, smallest)
+
+        width = next_block.shape[1]
+        if used + width > capacity:
+            # Restart on the best Ritz vectors; the coupling to the next block carries over.
+            basis[:, :keep] = basis[:, :used] @ coordinates[:, :keep]
+            coupling = R @ coordinates[columns, :keep]
+            images[:] = 0
+            images[:keep, :keep] = np.diag(values[:keep])
+            used = keep
+            images[used : used + width, :keep] = coupling
+            images[:keep, used : used + width] = coupling.T
+        basis[:, used : used + width] = next_block
+
+
+def _orthonormal_block(
+    residual: FloatArray, basis: FloatArray, scale: float, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Orthonormal basis Q of the residual block and R with ``residual = Q R`` to rounding.
+
+    Directions that are only rounding noise are replaced by random ones with a zero row in R.
+    """
+    size, width = residual.shape
+    room = size - basis.shape[1]
+    if room <= 0:
+        return np.empty((size, 0)), np.empty((0, width))
+    Q, R = np.linalg.qr(residual)
+    left, strengths, right = np.linalg.svd(R)  # pivoting: weak directions come last
+    Q = Q @ left
+    weak = strengths <= BREAKDOWN_TOL * scale
+    strengths[weak] = 0.0
+    if weak.any():
+        Q[:, weak] = rng.standard_normal((size, int(weak.sum())))
+    for _ in range(2):  # a small residual is orthogonal only to rounding over its size
+        Q -= basis @ (basis.T @ Q)
+        Q, fix = np.linalg.qr(Q)
+        Q *= np.sign(np.diagonal(fix))  # keep the directions that `right` refers to
+    return Q[:, :room], (strengths[:, None] * right)[:room]

@@ -1,0 +1,116 @@
+"""What is asked: which covariance, how many components, how many features."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from numbers import Integral
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kspan.covariance import Covariance
+from kspan.linalg.selection import top_k
+from kspan.solution import Candidate
+
+FloatArray = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class RowSparseProblem:
+    r"""Find k features whose m principal components explain the most variance.
+
+    .. math:: \max_{W \in R^{d \times m}} \mathrm{tr}(W'AW)
+              \quad W'W = I,\; \text{at most } k \text{ nonzero rows}
+
+    Parameters
+    ----------
+    covariance : Covariance
+        A, from `as_covariance`.
+    n_components : int
+        m.
+    n_features_to_select : int
+        k, with m ≤ k ≤ d.
+    include, exclude : sequences of int
+        Features that must, and must not, be chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kspan import RowSparseProblem, as_covariance
+    >>> A = as_covariance(np.diag([3.0, 1.0, 2.0]), kind="covariance")
+    >>> problem = RowSparseProblem(A, n_components=1, n_features_to_select=2)
+    >>> problem.select(np.array([0.1, 0.3, 0.2]))
+    array([1, 2])
+    """
+
+    covariance: Covariance
+    n_components: int
+    n_features_to_select: int
+    include: Sequence[int] | Index = ()
+    exclude: Sequence[int] | Index = ()
+    allowed: NDArray[np.bool_] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        d = self.covariance.n_features
+        m, k = self.n_components, self.n_features_to_select
+        for name, value in (("n_components", m), ("n_features_to_select", k)):
+            if not isinstance(value, Integral) or isinstance(value, bool):
+                raise ValueError(f"{name} must be an integer, got {value!r}.")
+        if not 1 <= m <= d:
+            raise ValueError(f"n_components={m} must be between 1 and n_features={d}.")
+        if not m <= k <= d:
+            raise ValueError(
+                f"n_features_to_select={k} must be between n_components={m} and n_features={d}."
+            )
+        object.__setattr__(self, "include", _indices("include", self.include, d))
+        object.__setattr__(self, "exclude", _indices("exclude", self.exclude, d))
+        clash = np.intersect1d(self.include, self.exclude)
+        if clash.size:
+            raise ValueError(f"include and exclude both name feature {clash[0]}.")
+        if len(self.include) > k:
+            raise ValueError(
+                f"include names {len(self.include)} features, more than the "
+                f"n_features_to_select={k} that may be chosen."
+            )
+        if d - len(self.exclude) < k:
+            raise ValueError(
+                f"exclude leaves {d - len(self.exclude)} features, fewer than the "
+                f"n_features_to_select={k} to choose."
+            )
+        allowed = np.ones(d, dtype=bool)
+        allowed[self.exclude] = False
+        object.__setattr__(self, "allowed", allowed)
+
+    @property
+    def n_features(self) -> int:
+        """The number d of features to choose from."""
+        return self.covariance.n_features
+
+    def select(self, scores: FloatArray) -> Index:
+        """Return the feasible support with the largest sum of (nonnegative) scores.
+
+        Ties go to smaller indices. Constant features come after all others, whatever their
+        score, and scores of rounding size count as zero.
+        """
+        keys = np.where(scores > np.finfo(float).eps * scores.max(initial=0.0), scores, 0.0)
+        keys[self.covariance.diagonal() <= 0] = -1.0
+        keys[self.exclude] = -np.inf
+        keys[self.include] = np.inf
+        return top_k(keys, self.n_features_to_select)
+
+    def refit(self, support: Index) -> Candidate:
+        """Return the best point on a support: the m leading eigenvectors of ``A_SS``."""
+        pairs = self.covariance.leading(self.n_components, support)
+        return Candidate(support, pairs.vectors, np.maximum(pairs.values, 0.0))
+
+
+def _indices(name: str, features: Sequence[int] | Index, d: int) -> Index:
+    """Return sorted unique indices in range(d)."""
+    array = np.asarray(features)
+    if array.size == 0:
+        return np.empty(0, dtype=np.intp)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise ValueError(f"{name} must be a list of feature indices, got {features!r}.")
+    if array.min() < 0 or array.max() >= d:
+        raise ValueError(f"{name} must hold indices from 0 to {d - 1}, got {features!r}.")
+    return np.unique(array).astype(np.intp)

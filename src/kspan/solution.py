@@ -1,0 +1,81 @@
+"""What a solver answers."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kspan.progress import Status
+
+FloatArray = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A feasible point: k features and m orthonormal directions on them.
+
+    Attributes
+    ----------
+    support : (k,) sorted feature indices
+    weights : (k, m) orthonormal columns, the principal axes of their span
+    variances : (m,) variance along each, descending
+    """
+
+    support: Index
+    weights: FloatArray
+    variances: FloatArray
+
+    @property
+    def objective(self) -> float:
+        """The explained variance ``tr(W'AW)``."""
+        return float(self.variances.sum())
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The features a method chose, the loadings on them, and how it got there.
+
+    Attributes
+    ----------
+    support : (k,) sorted indices of the chosen features
+    weights : (k, m) loadings on the chosen features, orthonormal columns
+    explained_variance : (m,) variance along each column, descending
+    n_features : d
+    solver : name of the method
+    status : how it ended; ``status.advice`` says what that means
+    history : objective after every step that gave a feasible point
+    n_iter : number of steps
+    """
+
+    support: Index
+    weights: FloatArray
+    explained_variance: FloatArray
+    n_features: int
+    solver: str
+    status: Status
+    history: FloatArray = field(repr=False)
+    n_iter: int
+
+    @classmethod
+    def from_candidate(
+        cls, candidate: Candidate, *, n_features: int, solver: str, status: Status,
+        history: list[float], n_iter: int,
+    ) -> "Solution":  # fmt: skip
+        """Dress up the best point of a run."""
+        return cls(
+            candidate.support, candidate.weights, candidate.variances, n_features, solver,
+            status, np.asarray(history), n_iter,
+        )  # fmt: skip
+
+    @property
+    def objective(self) -> float:
+        """The explained variance: the sum of ``explained_variance``."""
+        return float(self.explained_variance.sum())
+
+    @property
+    def loadings(self) -> FloatArray:
+        """The (d, m) matrix W with orthonormal columns; rows outside the support are zero."""
+        W = np.zeros((self.n_features, self.weights.shape[1]))
+        W[self.support] = self.weights
+        return W

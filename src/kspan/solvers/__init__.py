@@ -1,0 +1,1 @@
+"""Published methods, one file each. They take a problem and return a solution."""

@@ -1,0 +1,1 @@
+"""Methods in which all components share the same k features."""

@@ -1,0 +1,189 @@
+r"""Pair swaps: one chosen feature out, another one in, as long as that helps.
+
+For a candidate with loadings W on the support S, a swap (i out, j in) is scored without an
+eigensolve: the m best directions inside the span of W (with row i taken away) and e_j explain
+
+.. math:: \mathrm{tr}\,Γ_i + a_{jj} - μ_{ij}, \qquad
+          μ_{ij} = λ_{\min}\begin{pmatrix} Γ_i & c_{ij} \\ c_{ij}' & a_{jj} \end{pmatrix}
+
+where Γ_i are the Ritz values left when row i is gone and c_ij is the coupling of e_j to them.
+By Rayleigh-Ritz this is a lower bound on what the swapped support explains, so a positive gain
+is a certain one. The same bound for adding j alone, and Γ_i for removing i alone, cost O(dm)
+and O(km³): only the features that do best in these two are paired. The best few pairs are then
+tried exactly.
+
+Passes over the data: two a sweep, for the columns of A at the support and the new features.
+
+Guarantee: every accepted swap raises the objective. Not from a paper; the derivation is above.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kspan.linalg.arrowhead import smallest_arrowhead_eigenvalue
+from kspan.linalg.eigen import lapack, power_of_two
+from kspan.linalg.selection import top_k
+from kspan.problem import RowSparseProblem
+from kspan.progress import Monitor
+from kspan.solution import Candidate
+
+FloatArray = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+# How many features are paired in a sweep, at most.
+MAX_OUT, MAX_IN = 64, 512
+
+# An improvement smaller than this, relative to the objective, is rounding.
+IMPROVEMENT = 1e-10
+
+
+@dataclass(frozen=True)
+class Swap:
+    """Take feature `out` from the support and put feature `into` there."""
+
+    out: int
+    into: int
+    gain: float
+
+
+def improve_by_swaps(
+    problem: RowSparseProblem,
+    candidate: Candidate,
+    *,
+    max_sweeps: int,
+    n_trials: int = 32,
+    monitor: Monitor,
+) -> tuple[Candidate, bool]:
+    """Swap until no tried swap helps. Returns the candidate and whether that point was reached.
+
+    Parameters
+    ----------
+    problem : RowSparseProblem
+    candidate : where to start
+    max_sweeps : number of times that all swaps are scored
+    n_trials : how many of the best-scored swaps are tried exactly in a sweep
+    monitor : asked after every sweep whether to stop
+    """
+    for _ in range(max_sweeps):
+        better = sweep(problem, candidate, n_trials)
+        if better is None:
+            return candidate, True
+        candidate = better
+        if monitor.report(candidate.objective):
+            return candidate, False
+    return candidate, False
+
+
+def sweep(problem: RowSparseProblem, candidate: Candidate, n_trials: int) -> Candidate | None:
+    """Score all swaps, try the best ones exactly, take each that helps; None if none did."""
+    rows = problem.covariance.columns(candidate.support).T
+    ranked = rank_swaps(problem, candidate, rows, n_trials)
+    if not ranked:
+        return None
+    # All of A that the trials can touch: the support, and every feature that may come in.
+    pool = np.unique(np.concatenate([candidate.support, [swap.into for swap in ranked]]))
+    incoming = np.setdiff1d(pool, candidate.support)
+    A = np.empty((pool.size, pool.size))
+    old, new = np.searchsorted(pool, candidate.support), np.searchsorted(pool, incoming)
+    A[old] = rows[:, pool]
+    A[np.ix_(new, old)] = A[np.ix_(old, new)].T
+    A[np.ix_(new, new)] = problem.covariance.submatrix(incoming)
+
+    support, objective = candidate.support, candidate.objective
+    for swap in ranked:
+        if swap.out not in support or swap.into in support:
+            continue  # an earlier swap of this sweep used one of the two
+        trial = np.sort(np.append(support[support != swap.out], swap.into))
+        place = np.searchsorted(pool, trial)
+        pairs = lapack(A[np.ix_(place, place)], problem.n_components)
+        value = float(np.maximum(pairs.values, 0.0).sum())
+        if value > objective * (1 + IMPROVEMENT):
+            support, objective = trial, value
+    if support is candidate.support:
+        return None
+    better = problem.refit(support)
+    # The trial was computed from another route than the refit; only a real gain counts.
+    return better if better.objective > candidate.objective else None
+
+
+def rank_swaps(
+    problem: RowSparseProblem, candidate: Candidate, rows: FloatArray, n_trials: int
+) -> list[Swap]:
+    """Return the swaps with the largest certain gains, best first."""
+    covariance = problem.covariance
+    variances = covariance.diagonal()
+    scale = power_of_two(candidate.objective)
+    outside = problem.allowed & (variances > 0)
+    outside[candidate.support] = False
+    ins = np.flatnonzero(outside)
+    outs = np.flatnonzero(~np.isin(candidate.support, problem.include))
+    if not ins.size or not outs.size:
+        return []
+    W, ritz = candidate.weights, candidate.variances / scale
+    if ins.size > MAX_IN:
+        B = rows[:, ins].T @ W / scale
+        ins = ins[top_k(_added_variance(ritz, B, variances[ins] / scale), MAX_IN)]
+    corner = variances[ins] / scale
+    rows = rows[:, ins] / scale
+    B = rows.T @ W  # (AW)_j for every j that may come in
+
+    poles, mixing = _without_each(W[outs], ritz, variances[candidate.support[outs]] / scale)
+    kept = poles.sum(axis=1) - ritz.sum()  # what taking i away costs, at most: negative
+    cheapest = top_k(kept, MAX_OUT)
+    outs, poles, mixing, kept = outs[cheapest], poles[cheapest], mixing[cheapest], kept[cheapest]
+    # c_ij = M_i' (b_j - a_ij w_i)
+    pulled = np.einsum("il,ilr->ir", W[outs], mixing)
+    coupling = B @ mixing - rows[outs, :, None] * pulled[:, None, :]
+    gains = kept[:, None] + _added_variance(poles[:, None, :], coupling, corner)
+    return _best_swaps(gains, candidate.support[outs], ins, n_trials)
+
+
+def _added_variance(poles: FloatArray, coupling: FloatArray, corner: FloatArray) -> FloatArray:
+    """Lower bound on what a feature adds to directions with the given Ritz values."""
+    poles = np.broadcast_to(poles, coupling.shape)
+    corner = np.broadcast_to(corner, coupling.shape[:-1])
+    return corner - smallest_arrowhead_eigenvalue(poles, coupling, corner)
+
+
+def _without_each(
+    W: FloatArray, ritz: FloatArray, variances: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Ritz values of span(W) with one row taken away, and the maps to their vectors.
+
+    With w the row and λ the Ritz values, the basis that is left has the inner products
+    ``N = I - ww'`` and the form ``G = Λ - wb' - bw' + a ww'``, b = Λw. Returns, for each row,
+    the eigenvalues Γ of ``N^{-1/2} G N^{-1/2}`` and ``M = N^{-1/2} Q``.
+    """
+    length = np.einsum("ij,ij->i", W, W)
+    outer = W[:, :, None] * W[:, None, :]
+    lengths = np.maximum(length, np.finfo(float).tiny)[:, None, None]
+    # A row of length one takes a whole direction with it: that direction counts for nothing.
+    left = 1.0 - length
+    factor = np.where(left > 1e-10, 1.0 / np.sqrt(np.maximum(left, 1e-10)), 0.0)
+    whiten = np.eye(W.shape[1]) + (factor - 1.0)[:, None, None] * outer / lengths
+    b = W * ritz
+    G = (
+        np.diag(ritz)
+        - W[:, :, None] * b[:, None, :]
+        - b[:, :, None] * W[:, None, :]
+        + variances[:, None, None] * outer
+    )
+    poles, Q = np.linalg.eigh(whiten @ G @ whiten)
+    return np.maximum(poles, 0.0), whiten @ Q
+
+
+def _best_swaps(gains: FloatArray, outs: Index, ins: Index, n_trials: int) -> list[Swap]:
+    """Take the best swaps, at most a few with the same feature so that trials stay diverse."""
+    # The best partner of each incoming feature, then each leaving one, covers more ground than
+    # the plain top of the list, which is one strong feature with every partner.
+    order = np.argsort(-gains, axis=0, kind="stable")[:2]
+    columns = np.broadcast_to(np.arange(ins.size), order.shape)
+    picked = gains[order, columns].ravel()
+    best = np.argsort(-picked, kind="stable")[:n_trials]
+    pairs_out, pairs_in = order.ravel()[best], columns.ravel()[best]
+    return [
+        Swap(int(outs[i]), int(ins[j]), float(gains[i, j]))
+        for i, j in zip(pairs_out, pairs_in, strict=True)
+    ]

@@ -1,0 +1,33 @@
+"""Where iterative methods start: the low-rank solution, a random subspace, or the user's."""
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kspan.problem import RowSparseProblem
+
+FloatArray = NDArray[np.float64]
+Init = Literal["low-rank", "random"] | FloatArray
+
+
+def random_subspace(
+    n_features: int, n_components: int, rng: np.random.Generator
+) -> FloatArray:
+    """Return an orthonormal basis of a uniformly random subspace (d × m)."""
+    return np.linalg.qr(rng.standard_normal((n_features, n_components)))[0]
+
+
+def given_subspace(problem: RowSparseProblem, W: NDArray[np.floating]) -> FloatArray:
+    """Return an orthonormal basis of the span of a user's start, after checking it."""
+    W = np.asarray(W, dtype=np.float64)
+    shape = (problem.n_features, problem.n_components)
+    if W.shape != shape:
+        raise ValueError(f"init must have shape (n_features, n_components)={shape}, got {W.shape}.")
+    if not np.isfinite(W).all():
+        raise ValueError("init contains NaN or infinity.")
+    size = np.linalg.norm(W, 2)
+    Q, R = np.linalg.qr(W)
+    if size == 0 or np.abs(np.diagonal(R)).min() <= 1e-12 * size:
+        raise ValueError("init must have linearly independent columns.")
+    return Q
