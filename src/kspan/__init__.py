@@ -17,7 +17,15 @@ _HOME = {
     "solve": "kspan.methods",
 }
 
-__all__ = list(_HOME)
+# Spelled out, so that type checkers and linters see the names too.
+__all__ = [
+    "FeatureSparsePCA",
+    "FeatureSparseSelector",
+    "RowSparseProblem",
+    "Solution",
+    "as_covariance",
+    "solve",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -35,6 +43,6 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from kspan.covariance import as_covariance
     from kspan.estimators import FeatureSparsePCA, FeatureSparseSelector
+    from kspan.methods import solve
     from kspan.problem import RowSparseProblem
     from kspan.solution import Solution
-    from kspan.methods import solve

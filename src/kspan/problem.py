@@ -54,7 +54,7 @@ class RowSparseProblem:
         d = self.covariance.n_features
         m, k = self.n_components, self.n_features_to_select
         for name, value in (("n_components", m), ("n_features_to_select", k)):
-            if not isinstance(value, Integral) or isinstance(value, bool):
+            if not _is_count(value):
                 raise ValueError(f"{name} must be an integer, got {value!r}.")
         if not 1 <= m <= d:
             raise ValueError(f"n_components={m} must be between 1 and n_features={d}.")
@@ -102,6 +102,10 @@ class RowSparseProblem:
         """Return the best point on a support: the m leading eigenvectors of ``A_SS``."""
         pairs = self.covariance.leading(self.n_components, support)
         return Candidate(support, pairs.vectors, np.maximum(pairs.values, 0.0))
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def _indices(name: str, features: Sequence[int] | Index, d: int) -> Index:

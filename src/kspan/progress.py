@@ -59,7 +59,12 @@ def combine(*callbacks: Callback | None) -> Callback | None:
     given = [callback for callback in callbacks if callback is not None]
     if not given:
         return None
-    return lambda progress: any([callback(progress) for callback in given])
+
+    def call_all(progress: Progress) -> bool:
+        answers = [callback(progress) for callback in given]
+        return any(answers)
+
+    return call_all
 
 
 class Monitor:

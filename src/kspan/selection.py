@@ -46,9 +46,7 @@ def smallest_support(
     return problem_at(k), solved[k]
 
 
-def _bracket_and_bisect(
-    reaches: Callable[[int], bool], lower: int, upper: int, start: int
-) -> int:
+def _bracket_and_bisect(reaches: Callable[[int], bool], lower: int, upper: int, start: int) -> int:
     """Return the first k from which `reaches` holds (monotone), or `upper`."""
     short, long = lower - 1, upper  # reaches fails at `short`, is taken to hold at `long`
     stride = 1

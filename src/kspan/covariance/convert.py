@@ -8,8 +8,10 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from kspan.covariance.base import Covariance
-from kspan.covariance.data import DataCovariance, DenseDataCovariance, SparseDataCovariance
+from kspan.covariance.data import DataCovariance
 from kspan.covariance.dense import DenseCovariance
+from kspan.covariance.dense_data import DenseDataCovariance
+from kspan.covariance.sparse_data import SparseDataCovariance
 
 Kind = Literal["data", "covariance"]
 
@@ -113,9 +115,7 @@ def _from_data(
             "is required: one sample has no variance."
         )
     measure = (
-        SparseDataCovariance.measure
-        if scipy.sparse.issparse(X)
-        else DenseDataCovariance.measure
+        SparseDataCovariance.measure if scipy.sparse.issparse(X) else DenseDataCovariance.measure
     )
     covariance = measure(X, scale=scale, ddof=ddof)
     if not np.isfinite(covariance.diagonal()).all():

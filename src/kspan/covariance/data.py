@@ -1,18 +1,12 @@
 """The covariance of data: centred and scaled implicitly, never formed when the data is wide."""
 
 from abc import abstractmethod
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kspan.covariance.base import Covariance, FloatArray, Index
-from kspan.linalg.eigen import LAPACK_LIMIT, EigenPairs, lanczos, leading_dense
-from kspan.linalg.moments import block_slices, column_moments
-
-# Dense data: up to this many samples or features, whichever is smaller, one product of X with
-# itself is cheaper than the products that Lanczos needs on a spectrum without gaps.
-GRAM_LIMIT = 2048
+from kspan.linalg.eigen import RESIDUAL_TOL, EigenPairs, lanczos, leading_dense
 
 # Dense pieces made on the way are built in blocks of about this size.
 WORK_BYTES = 1 << 24
@@ -26,7 +20,7 @@ class DataCovariance(Covariance):
 
     Parameters
     ----------
-    X : (n, d) data, never changed and never copied
+    X : (n, d) data, dense or sparse, never changed and never copied
     mean : (d,) column means μ
     scale : (d,) divisors D, all ones unless the data is standardised
     variances : (d,) diagonal of A
@@ -34,9 +28,11 @@ class DataCovariance(Covariance):
     """
 
     n_samples: int
+    mean: FloatArray
+    scale: FloatArray
 
     def __init__(
-        self, X: NDArray[np.floating], mean: FloatArray, scale: FloatArray,
+        self, X: Any, mean: FloatArray, scale: FloatArray,
         variances: FloatArray, ddof: int = 1,
     ):  # fmt: skip
         self.X = X
@@ -48,7 +44,7 @@ class DataCovariance(Covariance):
 
     @classmethod
     def from_moments(
-        cls, X: NDArray[np.floating], mean: FloatArray, squares: FloatArray,
+        cls, X: Any, mean: FloatArray, squares: FloatArray,
         *, scale: bool | FloatArray, ddof: int,
     ) -> Self:  # fmt: skip
         """Build from X, its column means and its column sums of squared deviations."""
@@ -94,9 +90,9 @@ class DataCovariance(Covariance):
     def back(self, Z: FloatArray) -> FloatArray:
         """Return the centred, scaled data transposed times Z (d × p). One pass."""
         self.n_passes += 1
-        return (
-            self._transposed_times(Z) - np.outer(self.mean, Z.sum(axis=0))
-        ) / self.scale[:, None]
+        return (self._transposed_times(Z) - np.outer(self.mean, Z.sum(axis=0))) / self.scale[
+            :, None
+        ]
 
     def matmat(self, W: FloatArray, support: Index | None = None) -> FloatArray:
         """Return ``A W``: two passes, or none once A is formed."""
@@ -118,9 +114,7 @@ class DataCovariance(Covariance):
         return self._gram_of_features(self.X[:, support], self.mean[support], self.scale[support])
 
     @abstractmethod
-    def _gram_of_features(
-        self, X: NDArray[np.floating], mean: FloatArray, scale: FloatArray
-    ) -> FloatArray:
+    def _gram_of_features(self, X: Any, mean: FloatArray, scale: FloatArray) -> FloatArray:
         """Return the covariance matrix of these columns in float64."""
 
     def restrict(self, support: Index) -> Self:
@@ -149,14 +143,12 @@ class DataCovariance(Covariance):
         pairs = (
             leading_dense(small, few)
             if small is not None
-            else lanczos(
-                lambda Z: self.scores(self.back(Z)) / divisor, n, few, tol=self._tol()
-            )
+            else lanczos(lambda Z: self.scores(self.back(Z)) / divisor, n, few, tol=self._tol())
         )
         return self._lift(pairs, m)
 
     def _tol(self) -> float:
-        return FLOAT32_TOL if self.dtype == np.float32 else 1e-8
+        return FLOAT32_TOL if self.dtype == np.float32 else RESIDUAL_TOL
 
     def _lift(self, pairs: EigenPairs, m: int) -> EigenPairs:
         """Turn eigenvectors of the sample side into m eigenvectors of A."""
@@ -170,122 +162,3 @@ class DataCovariance(Covariance):
         values[:few] = pairs.values
         residuals = np.full(m, pairs.residuals.max())
         return EigenPairs(values, vectors, residuals)
-
-
-class DenseDataCovariance(DataCovariance):
-    """Dense data, tall or wide, in either memory order, float32 or float64."""
-
-    @classmethod
-    def measure(cls, X: NDArray[np.floating], *, scale: bool | FloatArray, ddof: int) -> Self:
-        """Build from X alone. One pass."""
-        covariance = cls.from_moments(
-            X, *column_moments(X), scale=scale, ddof=ddof
-        )
-        covariance.n_passes += 1
-        return covariance
-
-    def _times(self, W: FloatArray) -> FloatArray:
-        return (self.X @ W.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
-
-    def _transposed_times(self, Z: FloatArray) -> FloatArray:
-        return (self.X.T @ Z.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
-
-    def scores(self, W: FloatArray, support: Index | None = None) -> FloatArray:
-        """Return the centred, scaled data times W; with a support only its columns are read."""
-        if support is None or 4 * support.size > self.n_features:
-            return super().scores(W, support)
-        self.n_passes += 1
-        return self._centred(support) @ W
-
-    def _centred(self, support: Index) -> FloatArray:
-        part = self.X[:, support].astype(np.float64, copy=False)
-        part -= self.mean[support]  # the gathered columns are a copy, so this is safe
-        part /= self.scale[support]
-        return part
-
-    def _small_gram(self, of_features: bool) -> FloatArray | None:
-        if min(self.n_samples, self.n_features) > GRAM_LIMIT:
-            return None
-        self.n_passes += 1
-        if of_features:
-            return self._gram_of_features(self.X, self.mean, self.scale)
-        gram = np.zeros((self.n_samples, self.n_samples))
-        for block in block_slices(self.n_features, 8 * self.n_samples, WORK_BYTES):
-            centred = (self.X[:, block] - self.mean[block]) / self.scale[block]
-            gram += centred @ centred.T
-        return gram / (self.n_samples - self.ddof)
-
-    def _gram_of_features(
-        self, X: NDArray[np.floating], mean: FloatArray, scale: FloatArray
-    ) -> FloatArray:
-        # Centred block by block: X'X - nμμ' would lose the digits that μ²/σ² takes.
-        gram = np.zeros((mean.size, mean.size))
-        for block in block_slices(self.n_samples, 8 * mean.size, WORK_BYTES):
-            centred = X[block] - mean  # float64, whatever X is
-            gram += centred.T @ centred
-        return gram / np.outer(scale, scale * (self.n_samples - self.ddof))
-
-
-# More multiplications than this and Lanczos is the cheaper way, even for few features.
-SPARSE_GRAM_WORK = 1e8
-
-
-class SparseDataCovariance(DataCovariance):
-    """Data in scipy's CSR or CSC format. The zeros stay unstored; the mean is subtracted later."""
-
-    @classmethod
-    def measure(cls, X: NDArray[np.floating], *, scale: bool | FloatArray, ddof: int) -> Self:
-        """Build from X alone. Two passes over the stored entries."""
-        n, d = X.shape
-        columns = X.indices if X.format == "csr" else np.repeat(np.arange(d), np.diff(X.indptr))
-        with np.errstate(all="ignore"):
-            data = X.data.astype(np.float64, copy=False)
-            mean = np.bincount(columns, weights=data, minlength=d) / n
-            stored = np.bincount(columns, minlength=d)
-            deviation = data - mean[columns]
-            deviation *= deviation
-            squares = np.bincount(columns, weights=deviation, minlength=d)
-            squares += (n - stored) * mean * mean
-        covariance = cls.from_moments(X, mean, squares, scale=scale, ddof=ddof)
-        covariance.n_passes += 2
-        return covariance
-
-    def _times(self, W: FloatArray) -> FloatArray:
-        product = self.X @ W.astype(self.dtype, copy=False)
-        return np.asarray(product, dtype=np.float64)
-
-    def _transposed_times(self, Z: FloatArray) -> FloatArray:
-        product = self.X.T @ Z.astype(self.dtype, copy=False)
-        return np.asarray(product, dtype=np.float64)
-
-    def _gram_of_features(
-        self, X: NDArray[np.floating], mean: FloatArray, scale: FloatArray
-    ) -> FloatArray:
-        n = self.n_samples
-        X = X.astype(np.float64, copy=False)
-        gram = (X.T @ X).toarray()
-        # Subtracting the mean afterwards costs the digits that μ²/σ² takes. A column with few
-        # zeros and a large mean would lose too many: those few columns are made dense instead.
-        squares = np.diagonal(gram) - n * mean**2
-        if np.any(n * mean**2 > 1e4 * squares):
-            gram = np.zeros_like(gram)
-            for block in block_slices(n, 8 * mean.size, WORK_BYTES):
-                centred = X[block].toarray() - mean
-                gram += centred.T @ centred
-        else:
-            gram -= n * np.outer(mean, mean)
-        return gram / np.outer(scale, scale * (n - self.ddof))
-
-    def _small_gram(self, of_features: bool) -> FloatArray | None:
-        size = self.n_features if of_features else self.n_samples
-        if size > LAPACK_LIMIT or self.X.nnz * size > SPARSE_GRAM_WORK:
-            return None
-        self.n_passes += 1
-        if of_features:
-            return self._gram_of_features(self.X, self.mean, self.scale)
-        identity = np.eye(size)
-        divisor = self.n_samples - self.ddof
-        gram = np.empty((size, size))
-        for block in block_slices(size, 8 * self.n_features, WORK_BYTES):
-            gram[:, block] = self.scores(self.back(identity[:, block])) / divisor
-        return (gram + gram.T) / 2

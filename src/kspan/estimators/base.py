@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -151,15 +150,19 @@ class FeatureSparseEstimator(BaseEstimator):  # type: ignore[misc]
 
         random_state = check_random_state(self.random_state)
         seed = int(random_state.randint(np.iinfo(np.int32).max))
-        wanted = partial(
-            solve,
-            solver=self.solver,
-            init=self.init,
-            random_state=seed,
-            time_limit=self.time_limit,
-            callback=combine(self.callback, log_progress if self.verbose else None),
-            **(self.solver_options or {}),
-        )
+        callback = combine(self.callback, log_progress if self.verbose else None)
+
+        def wanted(problem: RowSparseProblem) -> Solution:
+            return solve(
+                problem,
+                self.solver,
+                init=self.init,
+                random_state=seed,
+                time_limit=self.time_limit,
+                callback=callback,
+                **(self.solver_options or {}),
+            )
+
         k = self.n_features_to_select
         if k is None:
             lower, upper = max(min(m, d), include.size), d - exclude.size
@@ -170,10 +173,10 @@ class FeatureSparseEstimator(BaseEstimator):  # type: ignore[misc]
                 lower=lower,
                 upper=upper,
                 target=target * (1 - 1e-12),  # all features reach a share of 1 but for rounding
-                guess_with=partial(solve, solver="ipu"),
+                guess_with=lambda problem: solve(problem, "ipu"),
                 solve_with=wanted,
             )
-        problem = problem_at(k if isinstance(k, Integral) else int(k * d))
+        problem = problem_at(int(k * d) if isinstance(k, float) else k)
         return problem, wanted(problem)
 
     def _feature_indices(self, parameter: str, n_features: int) -> NDArray[np.intp]:
@@ -203,8 +206,7 @@ class FeatureSparseEstimator(BaseEstimator):  # type: ignore[misc]
             return np.array([places[name] for name in array], dtype=np.intp)
         if array.size and array.dtype.kind not in "iu":
             raise ValueError(
-                f"{parameter} must hold feature names, feature indices or a mask, "
-                f"got {features!r}."
+                f"{parameter} must hold feature names, feature indices or a mask, got {features!r}."
             )
         return array.astype(np.intp)
 

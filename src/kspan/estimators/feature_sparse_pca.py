@@ -96,7 +96,7 @@ class FeatureSparsePCA(
     >>> pca.fit_transform(wine).shape
     (178, 2)
     >>> list(pca.selected_features_)
-    ['alcohol', 'total_phenols', 'flavanoids', 'color_intensity']
+    ['alcohol', 'total_phenols', 'flavanoids', 'proline']
     """
 
     def transform(self, X: Any) -> NDArray[np.floating]:

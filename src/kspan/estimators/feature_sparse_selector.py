@@ -28,7 +28,7 @@ class FeatureSparseSelector(SelectorMixin, FeatureSparseEstimator):  # type: ign
     >>> selector.transform(wine).shape
     (178, 4)
     >>> list(selector.get_feature_names_out())
-    ['alcohol', 'total_phenols', 'flavanoids', 'color_intensity']
+    ['alcohol', 'total_phenols', 'flavanoids', 'proline']
     """
 
     def _get_support_mask(self) -> NDArray[np.bool_]:

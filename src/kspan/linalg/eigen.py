@@ -23,6 +23,9 @@ RESIDUAL_TOL = 1e-8
 # A new direction weaker than this, relative to λ₁, is taken as rounding noise.
 BREAKDOWN_TOL = 1e-12
 
+# Steps of Lanczos between two looks at the residuals.
+CHECK_EVERY = 4
+
 
 @dataclass(frozen=True)
 class EigenPairs:
@@ -44,9 +47,7 @@ class EigenPairs:
 
     def truncate(self, m: int) -> "EigenPairs":
         """Keep the first m pairs."""
-        return EigenPairs(
-            self.values[:m], self.vectors[:, :m], self.residuals[:m], self.smallest
-        )
+        return EigenPairs(self.values[:m], self.vectors[:, :m], self.residuals[:m], self.smallest)
 
 
 def leading_dense(A: FloatArray, m: int) -> EigenPairs:
@@ -126,7 +127,7 @@ def lanczos(
     images = np.zeros((capacity + block, capacity + block))  # V'AV, filled as V grows
     basis[:, :block] = np.linalg.qr(rng.standard_normal((size, block)))[0]
     used, width, products = 0, block, 0
-    smallest = np.inf
+    smallest, scale = np.inf, float(np.finfo(float).tiny)
     closed_at: float | None = None  # sum of the m Ritz values when the space last closed
 
     while True:
@@ -145,30 +146,33 @@ def lanczos(
         images[columns, : used + width] = overlap.T
         used += width
 
-        values, coordinates = np.linalg.eigh(images[:used, :used])
-        values, coordinates = values[::-1], coordinates[:, ::-1]
-        smallest = min(smallest, float(values[-1]))
-        scale = max(abs(values[0]), np.finfo(float).tiny)
+        scale = max(scale, float(np.abs(overlap[-width:]).max()))
         next_block, R = _orthonormal_block(residual, basis[:, :used], scale, rng)
-
-        if used >= m:
-            # A V = V H + Q R E', so the residual of the pair (θ, V y) is ‖R y_last‖.
-            coupling = R @ coordinates[columns, :m]
-            residuals = np.sqrt(np.einsum("ij,ij->j", coupling, coupling))
-            done = bool(np.all(residuals <= tol * scale))
-            if R[-1:].any():
-                done &= closed_at is None
-            else:  # a zero row: the space closed. Done when it did before with the same sum
-                total = float(values[:m].sum())
-                done &= closed_at is not None and total <= closed_at + tol * scale
-                closed_at = total
-            done |= products >= max_products
-            if done or used >= size or next_block.shape[1] == 0:
-                vectors = basis[:, :used] @ coordinates[:, :m]
-                return EigenPairs(values[:m].copy(), vectors, residuals, smallest)
+        full = used + next_block.shape[1] > capacity
+        closed = not R[-1:].any()  # a zero row: the Krylov space closed
+        # The small eigenproblem is not free: look at it only every few steps.
+        if full or closed or used <= 2 * m or used % CHECK_EVERY == 0:
+            values, coordinates = np.linalg.eigh(images[:used, :used])
+            values, coordinates = values[::-1], coordinates[:, ::-1]
+            scale = max(scale, abs(values[0]))
+            smallest = min(smallest, float(values[-1]))
+            if used >= m:
+                # A V = V H + Q R E', so the residual of the pair (θ, V y) is ‖R y_last‖.
+                coupling = R @ coordinates[columns, :m]
+                residuals = np.sqrt(np.einsum("ij,ij->j", coupling, coupling))
+                done = bool(np.all(residuals <= tol * scale))
+                if not closed:
+                    done &= closed_at is None
+                else:  # done when it closed before with the same sum
+                    total = float(values[:m].sum())
+                    done &= closed_at is not None and total <= closed_at + tol * scale
+                    closed_at = total
+                if done or products >= max_products or next_block.shape[1] == 0:
+                    vectors = basis[:, :used] @ coordinates[:, :m]
+                    return EigenPairs(values[:m].copy(), vectors, residuals, smallest)
 
         width = next_block.shape[1]
-        if used + width > capacity:
+        if full:
             # Restart on the best Ritz vectors; the coupling to the next block carries over.
             basis[:, :keep] = basis[:, :used] @ coordinates[:, :keep]
             coupling = R @ coordinates[columns, :keep]
@@ -198,8 +202,9 @@ def _orthonormal_block(
     strengths[weak] = 0.0
     if weak.any():
         Q[:, weak] = rng.standard_normal((size, int(weak.sum())))
-    for _ in range(2):  # a small residual is orthogonal only to rounding over its size
-        Q -= basis @ (basis.T @ Q)
-        Q, fix = np.linalg.qr(Q)
-        Q *= np.sign(np.diagonal(fix))  # keep the directions that `right` refers to
+    if strengths[-1] <= 1e-4 * scale:
+        for _ in range(2):  # a small residual is orthogonal only to rounding over its size
+            Q -= basis @ (basis.T @ Q)
+            Q, fix = np.linalg.qr(Q)
+            Q *= np.sign(np.diagonal(fix))  # keep the directions that `right` refers to
     return Q[:, :room], (strengths[:, None] * right)[:room]

@@ -22,9 +22,7 @@ class Run:
     status: Status
 
 
-def iterate(
-    first: Sequence[Candidate], step: Step, *, max_iter: int, monitor: Monitor
-) -> Run:
+def iterate(first: Sequence[Candidate], step: Step, *, max_iter: int, monitor: Monitor) -> Run:
     """Apply `step` to a batch of candidates until no support changes.
 
     A candidate whose support repeats is finished and leaves the batch; so is one that arrives

@@ -1,19 +1,15 @@
 """Where iterative methods start: the low-rank solution, a random subspace, or the user's."""
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import NDArray
 
 from kspan.problem import RowSparseProblem
 
 FloatArray = NDArray[np.float64]
-Init = Literal["low-rank", "random"] | FloatArray
+Init = str | NDArray[np.floating]  # "low-rank", "random", or a (d, m) array
 
 
-def random_subspace(
-    n_features: int, n_components: int, rng: np.random.Generator
-) -> FloatArray:
+def random_subspace(n_features: int, n_components: int, rng: np.random.Generator) -> FloatArray:
     """Return an orthonormal basis of a uniformly random subspace (d × m)."""
     return np.linalg.qr(rng.standard_normal((n_features, n_components)))[0]
 

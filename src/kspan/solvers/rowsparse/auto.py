@@ -151,9 +151,7 @@ def _subspaces(
     return subspaces
 
 
-def _kick(
-    problem: RowSparseProblem, candidate: Candidate, rng: np.random.Generator
-) -> Candidate:
+def _kick(problem: RowSparseProblem, candidate: Candidate, rng: np.random.Generator) -> Candidate:
     """Exchange about a third of the features that are free to go for random others."""
     free = np.setdiff1d(candidate.support, problem.include)
     outside = problem.allowed.copy()

@@ -121,4 +121,5 @@ def proxy_diagonal(B: FloatArray, values: FloatArray) -> FloatArray:
     kept = values > cutoff
     # Dividing before squaring keeps huge and tiny scales in range.
     scaled = B[:, kept] / np.sqrt(values[kept])
-    return np.einsum("ij,ij->i", scaled, scaled)
+    diagonal: FloatArray = np.einsum("ij,ij->i", scaled, scaled)
+    return diagonal

@@ -1,0 +1,71 @@
+"""What every benchmark shares: alternating timings, the machine, JSON and Markdown."""
+
+import json
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def alternate(tasks: dict[str, Callable[[], Any]], repeats: int) -> dict[str, list[float]]:
+    """Time the tasks in turn, `repeats` rounds after one warm-up round.
+
+    The machine's mood changes over minutes; turn by turn it hits all tasks alike.
+    """
+    for task in tasks.values():
+        task()
+    seconds: dict[str, list[float]] = {name: [] for name in tasks}
+    for _ in range(repeats):
+        for name, task in tasks.items():
+            started = time.perf_counter()
+            task()
+            seconds[name].append(time.perf_counter() - started)
+    return seconds
+
+
+def ratio(ours: list[float], theirs: list[float]) -> float:
+    """Return the median over rounds of our time by theirs in the same round."""
+    return statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
+
+
+def explained_variance(X: Any, W: np.ndarray) -> float:
+    """Return the sample variance that span(W) explains, from the definition, in float64."""
+    X = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+    X = X.astype(np.float64)
+    Q = np.linalg.qr(W.astype(np.float64))[0]
+    scores = (X - X.mean(axis=0)) @ Q
+    return float(np.sum(scores**2) / (X.shape[0] - 1))
+
+
+def machine() -> dict[str, Any]:
+    """Return what a reader needs to judge the figures."""
+    import os
+
+    packages = ("numpy", "scipy", "scikit-learn", "kspan")
+    return {
+        "date": date.today().isoformat(),
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+        "processor": platform.machine(),
+        "versions": {name: version(name) for name in packages},
+    }
+
+
+def write(folder: Path, name: str, title: str, rows: list[dict[str, Any]], notes: str = "") -> None:
+    """Write ``name.json`` and, with the same rows, ``name.md``."""
+    record = {"machine": machine(), "rows": rows}
+    (folder / f"{name}.json").write_text(json.dumps(record, indent=2) + "\n")
+    columns = list(rows[0])
+    lines = [f"# {title}", "", "| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
+    lines += ["| " + " | ".join(_cell(row[column]) for column in columns) + " |" for row in rows]
+    (folder / f"{name}.md").write_text("\n".join([*lines, "", notes.strip(), ""]))
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,66 @@
+"""The covariance of dense data."""
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kspan.covariance.base import FloatArray, Index
+from kspan.covariance.data import WORK_BYTES, DataCovariance
+from kspan.linalg.moments import block_slices, column_moments
+
+# Up to this many samples or features, whichever is smaller, one product of X with itself is
+# cheaper than the products that Lanczos needs on a spectrum without gaps.
+GRAM_LIMIT = 2048
+
+
+class DenseDataCovariance(DataCovariance):
+    """Dense data, tall or wide, in either memory order, float32 or float64."""
+
+    @classmethod
+    def measure(cls, X: NDArray[np.floating], *, scale: bool | FloatArray, ddof: int) -> Self:
+        """Build from X alone. One pass."""
+        covariance = cls.from_moments(X, *column_moments(X), scale=scale, ddof=ddof)
+        covariance.n_passes += 1
+        return covariance
+
+    def _times(self, W: FloatArray) -> FloatArray:
+        return (self.X @ W.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
+
+    def _transposed_times(self, Z: FloatArray) -> FloatArray:
+        return (self.X.T @ Z.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
+
+    def scores(self, W: FloatArray, support: Index | None = None) -> FloatArray:
+        """Return the centred, scaled data times W; with a support only its columns are read."""
+        if support is None or 4 * support.size > self.n_features:
+            return super().scores(W, support)
+        self.n_passes += 1
+        return self._centred(support) @ W
+
+    def _centred(self, support: Index) -> FloatArray:
+        part = self.X[:, support].astype(np.float64, copy=False)
+        part -= self.mean[support]  # the gathered columns are a copy, so this is safe
+        part /= self.scale[support]
+        return part
+
+    def _small_gram(self, of_features: bool) -> FloatArray | None:
+        if min(self.n_samples, self.n_features) > GRAM_LIMIT:
+            return None
+        self.n_passes += 1
+        if of_features:
+            return self._gram_of_features(self.X, self.mean, self.scale)
+        gram = np.zeros((self.n_samples, self.n_samples))
+        for block in block_slices(self.n_features, 8 * self.n_samples, WORK_BYTES):
+            centred = (self.X[:, block] - self.mean[block]) / self.scale[block]
+            gram += centred @ centred.T
+        return gram / (self.n_samples - self.ddof)
+
+    def _gram_of_features(
+        self, X: NDArray[np.floating], mean: FloatArray, scale: FloatArray
+    ) -> FloatArray:
+        # Centred block by block: X'X - nμμ' would lose the digits that μ²/σ² takes.
+        gram = np.zeros((mean.size, mean.size))
+        for block in block_slices(self.n_samples, 8 * mean.size, WORK_BYTES):
+            centred = X[block] - mean  # float64, whatever X is
+            gram += centred.T @ centred
+        return gram / np.outer(scale, scale * (self.n_samples - self.ddof))
