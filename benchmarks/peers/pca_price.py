@@ -66,19 +66,19 @@ def dense_rows() -> list[dict[str, Any]]:
     noise = np.random.default_rng(0).standard_normal((2000, 5000))
     leukemia = load_dataset("leukemia").X.astype(np.float64)
     return [
-        against_pca("factors 2000×5000", factors(2000, 5000, 8, 0), 3, 50, peer, 1.5),
-        against_pca("noise 2000×5000", noise, 3, 50, peer, 1.5),
-        against_pca("leukemia 72×7129", leukemia, 3, 50, peer, 1.5),
+        against_pca("factors 2000 x 5000", factors(2000, 5000, 8, 0), 3, 50, peer, 1.5),
+        against_pca("noise 2000 x 5000", noise, 3, 50, peer, 1.5),
+        against_pca("leukemia 72 x 7129", leukemia, 3, 50, peer, 1.5),
     ]
 
 
 def text_row() -> dict[str, Any]:
     X = load_dataset("tdt2").X
-    return against_pca("tdt2 9394×36771 sparse", X, 3, 50, TruncatedSVD(3, random_state=0), 1.5)
+    return against_pca("tdt2 9394 x 36771 sparse", X, 3, 50, TruncatedSVD(3, random_state=0), 1.5)
 
 
 def covariance_row(name: str, X: np.ndarray) -> dict[str, Any]:
-    """A 5000×5000 covariance: the whole fit, with all checks, against one `eigsh`."""
+    """A 5000 x 5000 covariance: the whole fit, with all checks, against one `eigsh`."""
     m, k = 10, 500
     A = np.cov(X, rowvar=False)
     ours = ipu(m, k, covariance="precomputed")
@@ -123,7 +123,7 @@ def sparse_pca_row() -> dict[str, Any]:
     peer = SparsePCA(m, alpha=high, random_state=0)
     ours = ipu(m, k)
     times = alternate({"ours": lambda: ours.fit(X), "theirs": lambda: peer.fit(X)}, 3)
-    return row("planted 500×1000", X, m, k, ours, peer, times, "at most 0.01")
+    return row("planted 500 x 1000", X, m, k, ours, peer, times, "at most 0.01")
 
 
 def main() -> None:

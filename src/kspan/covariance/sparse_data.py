@@ -27,8 +27,8 @@ class SparseDataCovariance(DataCovariance):
             stored = np.bincount(columns, minlength=d)
             deviation = data - mean[columns]
             deviation *= deviation
-            squares: FloatArray = np.bincount(columns, weights=deviation, minlength=d)
-            squares += (n - stored) * mean * mean
+            around_mean = np.bincount(columns, weights=deviation, minlength=d)
+            squares = around_mean + (n - stored) * mean * mean
         covariance = cls.from_moments(X, mean, squares, scale=scale, ddof=ddof)
         covariance.n_passes += 2
         return covariance

@@ -92,11 +92,11 @@ class FeatureSparsePCA(
     >>> from sklearn.datasets import load_wine
     >>> from kspan import FeatureSparsePCA
     >>> wine = load_wine(as_frame=True).data
-    >>> pca = FeatureSparsePCA(n_components=2, n_features_to_select=4, scale=True, random_state=0)
+    >>> pca = FeatureSparsePCA(n_components=2, n_features_to_select=3, scale=True, random_state=0)
     >>> pca.fit_transform(wine).shape
     (178, 2)
     >>> list(pca.selected_features_)
-    ['alcohol', 'total_phenols', 'flavanoids', 'proline']
+    ['total_phenols', 'flavanoids', 'od280/od315_of_diluted_wines']
     """
 
     def transform(self, X: Any) -> NDArray[np.floating]:

@@ -24,11 +24,11 @@ class FeatureSparseSelector(SelectorMixin, FeatureSparseEstimator):  # type: ign
     >>> from sklearn.datasets import load_wine
     >>> from kspan import FeatureSparseSelector
     >>> wine = load_wine(as_frame=True).data
-    >>> selector = FeatureSparseSelector(2, 4, scale=True, random_state=0).fit(wine)
+    >>> selector = FeatureSparseSelector(2, 3, scale=True, random_state=0).fit(wine)
     >>> selector.transform(wine).shape
-    (178, 4)
+    (178, 3)
     >>> list(selector.get_feature_names_out())
-    ['alcohol', 'total_phenols', 'flavanoids', 'proline']
+    ['total_phenols', 'flavanoids', 'od280/od315_of_diluted_wines']
     """
 
     def _get_support_mask(self) -> NDArray[np.bool_]:

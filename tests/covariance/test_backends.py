@@ -1,0 +1,206 @@
+"""Every backend equals the dense covariance, computed here from the definition."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import kspan.covariance.dense_data as dense_data
+import kspan.covariance.sparse_data as sparse_data
+from kspan import as_covariance
+from kspan.covariance.data import FLOAT32_TOL
+from kspan.covariance.dense import DenseCovariance
+from kspan.covariance.dense_data import DenseDataCovariance
+from kspan.covariance.sparse_data import SparseDataCovariance
+
+SHAPES = {"tall": (60, 12), "square": (15, 15), "wide": (9, 40)}
+BACKENDS = {
+    "dense": np.asarray,
+    "fortran": np.asfortranarray,
+    "float32": lambda X: X.astype(np.float32),
+    "csr array": sp.csr_array,
+    "csc array": sp.csc_array,
+    "csr matrix": sp.csr_matrix,
+    "csc matrix": sp.csc_matrix,
+    "coo matrix": sp.coo_matrix,
+}
+
+
+def sparse_numbers(rng, shape):
+    """Mostly zeros, one constant column, one column of zeros, one without zeros."""
+    X = np.where(rng.random(shape) < 0.3, rng.standard_normal(shape) + 2.0, 0.0)
+    X[:, 0] = 0.1
+    X[:, 1] = 0.0
+    X[:, 2] = rng.standard_normal(shape[0]) + 50.0
+    return X.astype(np.float32).astype(np.float64)  # so that float32 holds the same numbers
+
+
+def expected_covariance(X, scale, ddof):
+    centred = X - X.mean(axis=0)
+    A = centred.T @ centred / (X.shape[0] - ddof)
+    A[[0, 1]] = A[:, [0, 1]] = 0.0
+    if scale:
+        deviations = np.sqrt(np.where(np.diag(A) > 0, np.diag(A), 1.0))
+        A = A / np.outer(deviations, deviations)
+    return A
+
+
+@pytest.fixture(params=["gram", "implicit"])
+def route(request, monkeypatch):
+    """Run each test with and without the small Gram matrix, whatever the size says."""
+    if request.param == "implicit":
+        monkeypatch.setattr(dense_data, "GRAM_LIMIT", 0)
+        monkeypatch.setattr(sparse_data, "SPARSE_GRAM_WORK", 0)
+    return request.param
+
+
+@pytest.mark.parametrize("ddof", [0, 1])
+@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_equals_the_dense_covariance(rng, backend, shape, scale, ddof, route):
+    X = sparse_numbers(rng, SHAPES[shape])
+    A = expected_covariance(X, scale, ddof)
+    covariance = as_covariance(BACKENDS[backend](X), scale=scale, ddof=ddof)
+    n, d = X.shape
+    # Products in float32 are off by its rounding, times the mean over the spread.
+    tol = (1e-3 if backend == "float32" else 1e-9) * max(1.0, A.max())
+    W = rng.standard_normal((d, 3))
+    support = np.array([2, 5, 7, 11])
+
+    def check(covariance):
+        np.testing.assert_allclose(covariance.diagonal(), np.diag(A), atol=tol)
+        assert np.all(covariance.diagonal()[:2] == 0), "constant columns have no variance"
+        np.testing.assert_allclose(covariance.matmat(W), A @ W, atol=10 * tol)
+        np.testing.assert_allclose(
+            covariance.matmat(W[support], support), A[:, support] @ W[support], atol=10 * tol
+        )
+        np.testing.assert_allclose(covariance.columns(support), A[:, support], atol=tol)
+        np.testing.assert_allclose(
+            covariance.submatrix(support), A[np.ix_(support, support)], atol=tol
+        )
+        restricted = covariance.restrict(support)
+        np.testing.assert_allclose(
+            restricted.matmat(np.eye(4)), A[np.ix_(support, support)], atol=tol
+        )
+        on_support = covariance.leading(2, support).values
+        exact = np.linalg.eigvalsh(A[np.ix_(support, support)])[::-1][:2]
+        np.testing.assert_allclose(on_support, exact, atol=tol)
+
+    check(covariance)
+    pairs = covariance.leading(3)
+    np.testing.assert_allclose(pairs.values, np.linalg.eigvalsh(A)[::-1][:3], atol=tol)
+    np.testing.assert_allclose(pairs.vectors.T @ pairs.vectors, np.eye(3), atol=1e-9)
+    np.testing.assert_allclose(
+        A @ pairs.vectors, pairs.vectors * pairs.values, atol=10 * tol + FLOAT32_TOL * A.max()
+    )
+    check(covariance)  # again: `leading` may have formed A and changed the route
+    assert covariance.trace() == pytest.approx(np.trace(A), abs=d * tol)
+    assert covariance.n_samples == n
+    assert covariance.n_features == d
+
+
+def test_more_components_than_samples(rng):
+    X = rng.standard_normal((4, 10))
+    pairs = as_covariance(X).leading(8)
+    np.testing.assert_allclose(pairs.values[3:], 0, atol=1e-12)
+    np.testing.assert_allclose(pairs.vectors.T @ pairs.vectors, np.eye(8), atol=1e-10)
+
+
+def test_a_given_scale_divides_the_columns(rng):
+    X = rng.standard_normal((20, 4))
+    divisors = np.array([1.0, 2.0, 4.0, 0.5])
+    A = as_covariance(X, scale=divisors)
+    np.testing.assert_allclose(A.matmat(np.eye(4)), np.cov(X / divisors, rowvar=False))
+    np.testing.assert_allclose(A.diagonal(), np.var(X / divisors, axis=0, ddof=1))
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_a_large_mean_costs_few_digits(rng, convert):
+    X = rng.standard_normal((300, 6))
+    A = as_covariance(convert(X + 1e6)).submatrix(np.arange(6))
+    # σ²(1 ± 1e-16·μ/σ) from centring first; X'X - nμμ' would be off by 1e-4.
+    np.testing.assert_allclose(A, np.cov(X, rowvar=False), atol=1e-8)
+
+
+def test_duplicate_entries_of_a_sparse_matrix_are_summed():
+    X = sp.csr_array((np.array([1.0, 2.0, 5.0]), ([0, 0, 1], [0, 0, 1])), shape=(3, 2))
+    doubled = sp.csr_array(
+        (np.array([1.0, 2.0, 5.0]), np.array([0, 0, 1]), np.array([0, 2, 3, 3])), shape=(3, 2)
+    )
+    assert not doubled.has_canonical_format
+    np.testing.assert_allclose(as_covariance(doubled).diagonal(), as_covariance(X).diagonal())
+    assert doubled.nnz == 3, "the caller's matrix is left alone"
+
+
+def test_input_is_never_changed(rng):
+    for convert in (np.array, np.asfortranarray, sp.csr_array):
+        X = convert(rng.standard_normal((8, 5)))
+        before = X.copy()
+        covariance = as_covariance(X, scale=True)
+        covariance.leading(2)
+        covariance.submatrix(np.array([0, 3]))
+        assert abs(X - before).max() == 0
+
+
+def test_wide_data_never_makes_a_square_of_features(rng, monkeypatch):
+    """Every array that leading, matmat and submatrix allocate is far below d×d."""
+    import tracemalloc
+
+    X = rng.standard_normal((20, 3000))
+    covariance = as_covariance(X)
+    tracemalloc.start()
+    covariance.leading(3)
+    covariance.matmat(rng.standard_normal((3000, 3)))
+    covariance.submatrix(np.arange(30))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3000 * 3000 * 8 / 20
+
+
+def test_sparse_data_is_never_densified(rng):
+    import tracemalloc
+
+    X = sp.random_array((4000, 5000), density=0.002, rng=rng, format="csr")
+    tracemalloc.start()
+    covariance = as_covariance(X)
+    covariance.leading(3)
+    covariance.submatrix(np.arange(30))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4000 * 5000 * 8 / 10
+
+
+def test_passes_are_counted(rng):
+    covariance = as_covariance(rng.standard_normal((9, 30)))
+    assert covariance.n_passes == 1  # means and variances
+    covariance.matmat(np.ones((30, 1)))
+    assert covariance.n_passes == 3  # X and X'
+    covariance.leading(2)
+    assert covariance.n_passes == 5  # the Gram matrix, and X' once
+    covariance.leading(2)
+    assert covariance.n_passes == 5  # kept
+    tall = as_covariance(rng.standard_normal((30, 9)))
+    tall.leading(2)
+    tall.matmat(np.ones((9, 1)))
+    tall.submatrix(np.arange(3))
+    assert tall.n_passes == 2  # once A is formed the data is not read again
+
+
+def test_kinds_and_types(rng):
+    X = rng.standard_normal((5, 3))
+    assert isinstance(as_covariance(X), DenseDataCovariance)
+    assert isinstance(as_covariance(sp.csr_array(X)), SparseDataCovariance)
+    A = as_covariance(X.T @ X, kind="covariance")
+    assert isinstance(A, DenseCovariance)
+    assert as_covariance(A) is A
+    assert as_covariance(X.astype(np.float32)).dtype == np.float32
+    assert as_covariance(X.astype(">f4")).dtype == np.float32
+    assert as_covariance(X.astype(">f8")).dtype == np.float64
+    assert as_covariance((X * 10).astype(np.int16)).dtype == np.float64
+
+
+def test_unsigned_integers_do_not_overflow():
+    X = np.array([[0, 65535], [65535, 0], [1, 65535]], dtype=np.uint16)
+    np.testing.assert_allclose(
+        as_covariance(X).submatrix(np.arange(2)), np.cov(X.astype(float), rowvar=False)
+    )

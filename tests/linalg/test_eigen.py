@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+
+from kspan.linalg.eigen import RESIDUAL_TOL, lanczos, lapack, leading_dense, power_of_two
+from tests.oracles import random_covariance
+
+
+def with_spectrum(rng, values, size):
+    """A matrix with the given leading eigenvalues; the last one fills the rest."""
+    Q = np.linalg.qr(rng.standard_normal((size, len(values))))[0]
+    return values[-1] * np.eye(size) + (Q * (np.array(values) - values[-1])) @ Q.T
+
+
+def assert_leading(A, pairs, m, tol):
+    exact = np.linalg.eigvalsh(A)[::-1]
+    assert pairs.values == pytest.approx(exact[:m], abs=tol * exact[0])
+    assert np.all(np.diff(pairs.values) <= tol * exact[0])
+    np.testing.assert_allclose(pairs.vectors.T @ pairs.vectors, np.eye(m), atol=1e-10)
+    residuals = np.linalg.norm(A @ pairs.vectors - pairs.vectors * pairs.values, axis=0)
+    assert np.all(residuals <= np.maximum(pairs.residuals * 1.01, 1e-10 * exact[0]))
+
+
+@pytest.mark.parametrize("m", [1, 3, 12])
+@pytest.mark.parametrize("block", [1, 2, 5])
+def test_lanczos_reaches_its_tolerance_without_a_gap(rng, m, block):
+    A = random_covariance(rng, 300, 400)
+    pairs = lanczos(lambda W: A @ W, 300, m, block=block)
+    assert np.all(pairs.residuals <= RESIDUAL_TOL * pairs.values[0])
+    assert_leading(A, pairs, m, 1e-9)
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 5, 10])
+@pytest.mark.parametrize(
+    "spectrum",
+    [
+        (160, 80, 40, 20, 10, 5, 2, 1),
+        (100, 100, 4, 1),
+        (100, 100, 100, 100, 1),
+        (300, 180, 60, 0),
+        (1, 1),
+        (5, 5, 3, 3, 2, 2, 1),
+    ],
+)
+@pytest.mark.parametrize("block", [1, 8])
+def test_lanczos_finds_multiple_eigenvalues(rng, spectrum, m, block):
+    A = with_spectrum(rng, [float(value) for value in spectrum], 250)
+    assert_leading(A, lanczos(lambda W: A @ W, 250, m, block=block), m, 1e-8)
+
+
+def test_lanczos_sees_a_negative_eigenvalue(rng):
+    A = with_spectrum(rng, [10.0, 5.0, -2.0, 1.0], 200)
+    smallest = lanczos(lambda W: A @ W, 200, 2).smallest
+    assert smallest == pytest.approx(-2.0, abs=1e-6)
+
+
+def test_lanczos_stops_at_the_limit_and_admits_it(rng):
+    A = random_covariance(rng, 400, 500)
+    pairs = lanczos(lambda W: A @ W, 400, 3, max_products=20)
+    assert pairs.residuals.max() > RESIDUAL_TOL * pairs.values[0]
+
+
+def test_lanczos_when_almost_all_pairs_are_wanted(rng):
+    A = random_covariance(rng, 12)
+    assert_leading(A, lanczos(lambda W: A @ W, 12, 11), 11, 1e-9)
+
+
+@pytest.mark.parametrize("size", [1, 2, 40, 700])
+def test_leading_dense_on_both_sides_of_the_limit(rng, size):
+    A = random_covariance(rng, size)
+    assert_leading(A, leading_dense(A, min(3, size)), min(3, size), 1e-8)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-30, 1e30, 1e150])
+def test_lapack_at_any_scale(rng, scale):
+    A = random_covariance(rng, 8)
+    np.testing.assert_allclose(lapack(A * scale, 3).values / scale, lapack(A, 3).values, rtol=1e-12)
+
+
+def test_power_of_two():
+    assert power_of_two(5.0) == 4.0
+    assert power_of_two(0.0) == 1.0
+    assert power_of_two(np.inf) == 1.0

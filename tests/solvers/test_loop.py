@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+
+from kspan.progress import Monitor, Status
+from kspan.solution import Candidate
+from kspan.solvers.loop import iterate
+
+
+def at(support, value):
+    return Candidate(np.array([support]), np.ones((1, 1)), np.array([float(value)]))
+
+
+def test_it_ends_when_the_support_repeats():
+    values = {0: (1, 5.0), 1: (2, 6.0), 2: (2, 6.0)}
+    run = iterate(
+        [at(0, 1.0)],
+        lambda batch: [at(*values[int(c.support[0])]) for c in batch],
+        max_iter=10,
+        monitor=Monitor("test"),
+    )
+    assert run.status is Status.CONVERGED
+    assert run.history == [1.0, 5.0, 6.0, 6.0]
+    assert run.n_iter == 3
+
+
+def test_the_best_is_kept_when_a_method_is_not_monotone():
+    values = {0: (1, 9.0), 1: (2, 6.0), 2: (2, 6.0)}
+    run = iterate(
+        [at(0, 1.0)],
+        lambda batch: [at(*values[int(c.support[0])]) for c in batch],
+        max_iter=10,
+        monitor=Monitor("test"),
+    )
+    assert run.best.objective == 9.0
+    assert run.history == [1.0, 9.0, 6.0, 6.0], "the history keeps every step"
+
+
+def test_starts_that_meet_are_followed_once():
+    seen = []
+
+    def step(batch):
+        seen.append(len(batch))
+        return [at(min(int(c.support[0]) + 1, 5), 1.0) for c in batch]
+
+    iterate([at(0, 1.0), at(1, 1.0), at(4, 1.0)], step, max_iter=50, monitor=Monitor("test"))
+    assert seen[0] == 3
+    assert seen[1:] == sorted(seen[1:], reverse=True)
+    assert seen[-1] == 1
+
+
+def test_the_keyboard_interrupts_without_losing_the_best():
+    def step(batch):
+        if batch[0].objective > 2:
+            raise KeyboardInterrupt
+        return [at(int(batch[0].support[0]) + 1, batch[0].objective + 1)]
+
+    run = iterate([at(0, 1.0)], step, max_iter=50, monitor=Monitor("test"))
+    assert run.status is Status.INTERRUPTED
+    assert run.best.objective == 3.0
+
+
+def test_callback_and_time_limit():
+    def climb(batch):
+        return [at(int(batch[0].support[0]) + 1, batch[0].objective + 1)]
+
+    told = []
+
+    def callback(progress):
+        told.append(progress)
+        return progress.iteration == 4
+
+    run = iterate([at(0, 1.0)], climb, max_iter=50, monitor=Monitor("name", callback))
+    assert run.status is Status.STOPPED
+    assert [p.objective for p in told] == [1.0, 2.0, 3.0, 4.0]
+    assert told[0].solver == "name"
+    run = iterate([at(0, 1.0)], climb, max_iter=50, monitor=Monitor("name", time_limit=1e-9))
+    assert run.status is Status.TIME_LIMIT
+
+
+@pytest.mark.parametrize("status", Status)
+def test_every_status_has_advice(status):
+    assert status.advice.endswith(".")

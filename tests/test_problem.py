@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+
+from kspan import RowSparseProblem, as_covariance
+
+
+@pytest.fixture
+def A():
+    return as_covariance(np.diag([4.0, 3.0, 0.0, 2.0, 1.0]), kind="covariance")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_components": 0}, "n_components=0 must be between 1 and n_features=5"),
+        ({"n_components": 6}, "n_components=6 must be between 1 and n_features=5"),
+        ({"n_features_to_select": 6}, "n_features_to_select=6.*n_components=2 and n_features=5"),
+        ({"n_features_to_select": 1}, "n_features_to_select=1.*n_components=2 and n_features=5"),
+        ({"n_features_to_select": 2.5}, "must be an integer, got 2.5"),
+        ({"n_components": True}, "must be an integer, got True"),
+        ({"include": [1], "exclude": [1]}, "both name feature 1"),
+        ({"include": [0, 1, 2, 3]}, "include names 4 features"),
+        ({"exclude": [0, 1, 2]}, "exclude leaves 2 features"),
+        ({"include": [5]}, "indices from 0 to 4"),
+        ({"exclude": [-1]}, "indices from 0 to 4"),
+        ({"include": ["a"]}, "list of feature indices"),
+    ],
+)
+def test_what_cannot_be_asked(A, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        RowSparseProblem(A, **{"n_components": 2, "n_features_to_select": 3, **arguments})
+
+
+def test_select_honours_include_and_exclude(A):
+    problem = RowSparseProblem(A, 1, 3, include=[4], exclude=[0])
+    assert problem.select(np.array([9.0, 1.0, 8.0, 2.0, 0.0])).tolist() == [1, 3, 4]
+
+
+def test_select_takes_constant_features_last(A):
+    problem = RowSparseProblem(A, 1, 4)
+    assert problem.select(np.zeros(5)).tolist() == [0, 1, 3, 4]
+
+
+def test_scores_of_rounding_size_are_ties(A):
+    problem = RowSparseProblem(A, 1, 2)
+    assert problem.select(np.array([1.0, 0.0, 0.0, 1e-20, 1e-18])).tolist() == [0, 1]
+
+
+def test_refit_gives_principal_axes(rng):
+    F = rng.standard_normal((6, 6))
+    A = F @ F.T
+    problem = RowSparseProblem(as_covariance(A, kind="covariance"), 2, 4)
+    support = np.array([0, 2, 3, 5])
+    candidate = problem.refit(support)
+    W = candidate.weights
+    np.testing.assert_allclose(W.T @ W, np.eye(2), atol=1e-12)
+    np.testing.assert_allclose(
+        W.T @ A[np.ix_(support, support)] @ W, np.diag(candidate.variances), atol=1e-10
+    )
