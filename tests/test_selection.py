@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kspan.progress import Status
 from kspan.selection import smallest_support
 
 
@@ -14,7 +15,7 @@ def find(values, target, guesses=None):
     def at(table):
         def solve(k):
             asked.append(k)
-            return SimpleNamespace(objective=table[k - 1])
+            return SimpleNamespace(objective=table[k - 1], status=Status.COMPLETED)
 
         return solve
 

@@ -3,7 +3,10 @@
 from collections.abc import Callable
 
 from kspan.problem import RowSparseProblem
+from kspan.progress import Status
 from kspan.solution import Solution
+
+STOPPED_EARLY = (Status.TIME_LIMIT, Status.INTERRUPTED, Status.STOPPED)
 
 SolveAt = Callable[[RowSparseProblem], Solution]
 
@@ -22,7 +25,8 @@ def smallest_support(
     A quick method finds a first guess; the wanted one then moves away from it in growing steps
     until the answer is bracketed, and bisects. The optimum grows with k, so for an exact
     solver this k is the smallest there is; for a heuristic one it is the smallest on its way.
-    If even `upper` falls short, its solution is returned.
+    If even `upper` falls short, its solution is returned. When a solve is stopped early (by
+    time, callback or keyboard) the search ends there, with that solution.
 
     Parameters
     ----------
@@ -36,14 +40,23 @@ def smallest_support(
     def reaches(k: int) -> bool:
         if k not in solved:
             solved[k] = solve_with(problem_at(k))
+            if solved[k].status in STOPPED_EARLY:
+                raise _StoppedEarly
         return solved[k].objective >= target
 
     guess = _bracket_and_bisect(
         lambda k: guess_with(problem_at(k)).objective >= target, lower, upper, start=lower
     )
-    k = _bracket_and_bisect(reaches, lower, upper, start=guess)
-    reaches(k)
+    try:
+        k = _bracket_and_bisect(reaches, lower, upper, start=guess)
+        reaches(k)
+    except _StoppedEarly:
+        k = next(reversed(solved))
     return problem_at(k), solved[k]
+
+
+class _StoppedEarly(Exception):
+    """A solve was stopped; so is the search."""
 
 
 def _bracket_and_bisect(reaches: Callable[[int], bool], lower: int, upper: int, start: int) -> int:

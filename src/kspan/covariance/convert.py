@@ -61,7 +61,7 @@ def as_covariance(
     if kind == "covariance":
         if scale is not False:
             raise ValueError("scale=True needs data; divide a covariance by its scales yourself.")
-        return _from_matrix(X)
+        return _from_matrix(X, feature_names)
     return _from_data(X, scale=scale, ddof=ddof, feature_names=feature_names)
 
 
@@ -90,7 +90,7 @@ def _as_floats(X: Any) -> Any:
     return X.astype(wanted)
 
 
-def _from_matrix(A: Any) -> DenseCovariance:
+def _from_matrix(A: Any, feature_names: Sequence[str] | None) -> DenseCovariance:
     if scipy.sparse.issparse(A):
         raise ValueError("A precomputed covariance must be a dense array.")
     if A.shape[0] != A.shape[1]:
@@ -98,6 +98,8 @@ def _from_matrix(A: Any) -> DenseCovariance:
     if A.shape[0] == 0:
         raise ValueError("Found a covariance with 0 feature(s); at least 1 is required.")
     covariance = DenseCovariance(A.astype(np.float64, copy=False), A.dtype)
+    if not covariance.is_finite():
+        raise ValueError(_describe_not_finite(A, feature_names))
     covariance.validate()
     _require_variance(covariance)
     return covariance
@@ -140,13 +142,6 @@ def _describe_not_finite(X: Any, feature_names: Sequence[str] | None) -> str:
         columns, values = np.flatnonzero(bad.any(axis=0)), X[bad]
     if not values.size:
         return "The variances overflow: the data is too large. Divide it by a constant first."
-    return not_finite_message(values, columns, feature_names)
-
-
-def not_finite_message(
-    values: NDArray[np.floating], columns: NDArray[np.intp], feature_names: Sequence[str] | None
-) -> str:
-    """Say how many values are missing or infinite and where the first one is."""
     found = []
     if nan := int(np.isnan(values).sum()):
         found.append(f"{nan} NaN")

@@ -6,7 +6,13 @@ from typing import Any, Self
 import numpy as np
 
 from kspan.covariance.base import Covariance, FloatArray, Index
-from kspan.linalg.eigen import RESIDUAL_TOL, EigenPairs, lanczos, leading_dense
+from kspan.linalg.eigen import (
+    RESIDUAL_TOL,
+    EigenPairs,
+    lanczos,
+    leading_dense,
+    power_of_two,
+)
 
 # Dense pieces made on the way are built in blocks of about this size.
 WORK_BYTES = 1 << 24
@@ -62,16 +68,26 @@ class DataCovariance(Covariance):
         return cls(X, mean, divisors, variances, ddof)
 
     @abstractmethod
-    def _times(self, W: FloatArray) -> FloatArray:
-        """Return ``X W`` for the raw data."""
-
-    @abstractmethod
-    def _transposed_times(self, Z: FloatArray) -> FloatArray:
-        """Return ``X' Z`` for the raw data."""
-
-    @abstractmethod
     def _small_gram(self, of_features: bool) -> FloatArray | None:
         """Return A (``of_features``) or the n×n matrix of inner products, if it is cheap."""
+
+    def _product(self, X: Any, W: FloatArray) -> FloatArray:
+        """Return ``X W`` in float64, multiplied in the type of X.
+
+        In float32 two large (or two tiny) numbers leave the range, so W is scaled first.
+        """
+        if self.dtype == np.float64:
+            return np.asarray(X @ W)
+        size = power_of_two(float(np.abs(W).max(initial=0.0)))
+        return np.asarray(X @ (W / size).astype(self.dtype), dtype=np.float64) * size
+
+    def _times(self, W: FloatArray) -> FloatArray:
+        """Return ``X W`` for the raw data."""
+        return self._product(self.X, W)
+
+    def _transposed_times(self, Z: FloatArray) -> FloatArray:
+        """Return ``X' Z`` for the raw data."""
+        return self._product(self.X.T, Z)
 
     def diagonal(self) -> FloatArray:
         """Return the variances."""
@@ -118,12 +134,16 @@ class DataCovariance(Covariance):
         """Return the covariance matrix of these columns in float64."""
 
     def restrict(self, support: Index) -> Self:
-        """Return the covariance of the chosen features: a copy of their columns alone."""
+        """Return the covariance of the chosen features: a copy of their columns, in float64."""
         self.n_passes += 1
+        # float64, so that what is computed on a support is exact for float32 data too.
         part = type(self)(
-            self.X[:, support], self.mean[support], self.scale[support],
-            self._variances[support], self.ddof,
-        )  # fmt: skip
+            self.X[:, support].astype(np.float64, copy=False),
+            self.mean[support],
+            self.scale[support],
+            self._variances[support],
+            self.ddof,
+        )
         if self._gram is not None:
             part._gram = self._gram[np.ix_(support, support)]
         return part

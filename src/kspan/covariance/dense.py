@@ -49,30 +49,38 @@ class DenseCovariance(Covariance):
         pairs = leading_dense(self.A, m)
         if pairs.smallest is not None:
             self._require_psd(pairs.smallest)
+        elif self.n_features > CHOLESKY_LIMIT:
+            self._factorise()
         return pairs
 
-    def validate(self) -> None:
-        """Raise `ValueError` unless A is finite, symmetric and PSD, up to rounding.
+    def _factorise(self) -> None:
+        """Raise `ValueError` unless A plus the size of rounding has a Cholesky factor."""
+        shifted = self.A + self._rounding() * np.eye(self.n_features)
+        try:
+            scipy.linalg.cholesky(shifted, overwrite_a=True, check_finite=False)
+        except scipy.linalg.LinAlgError:
+            self._require_psd(float(np.linalg.eigvalsh(self.A)[0]))
 
-        Two products with one random vector do the first two: ``Ax - A'x`` is as large as the
-        asymmetry, and NaN spreads. Only when that looks wrong are the entries compared.
+    def is_finite(self) -> bool:
+        """Say whether A holds neither NaN nor infinity, without an array of d×d answers."""
+        with np.errstate(all="ignore"):
+            spread = self.A @ np.zeros(self.n_features)  # 0 times NaN or infinity is NaN
+        self.n_passes += 1
+        return bool(np.isfinite(spread).all())
+
+    def validate(self) -> None:
+        """Raise `ValueError` unless A is symmetric and PSD, up to rounding.
+
+        Two products with one random vector settle symmetry: ``Ax - A'x`` is as large as the
+        asymmetry. Only when that looks wrong are the entries compared.
         """
         A = self.A
         rng = np.random.default_rng(0)
         d = self.n_features
         # Entries of size 1 to 2 with random signs: none is small enough to hide a row.
         probe = rng.choice([-1.0, 1.0], d) * rng.uniform(1, 2, d)
-        with np.errstate(all="ignore"):
-            right, left = A @ probe, probe @ A
+        right, left = A @ probe, probe @ A
         self.n_passes += 2
-        if not np.isfinite(right).all():
-            bad = np.flatnonzero(~np.isfinite(A).all(axis=0))
-            if bad.size:
-                count = int((~np.isfinite(A)).sum())
-                raise ValueError(
-                    f"Input covariance contains NaN or infinity: {count} values, "
-                    f"the first in column {bad[0]}."
-                )
         if np.linalg.norm(right - left) > self._rounding():
             asymmetry = float(np.abs(A - A.T).max())
             if asymmetry > self._rounding():
@@ -80,14 +88,8 @@ class DenseCovariance(Covariance):
                     "The covariance is not symmetric: the largest |A - A.T| is "
                     f"{asymmetry:.3g}, beyond rounding."
                 )
-        if self._diagonal.min() < -self._rounding():
-            self._require_psd(float(self._diagonal.min()))
-        if d <= CHOLESKY_LIMIT:
-            shifted = A + self._rounding() * np.eye(d)
-            try:
-                scipy.linalg.cholesky(shifted, overwrite_a=True, check_finite=False)
-            except scipy.linalg.LinAlgError:
-                self._require_psd(float(np.linalg.eigvalsh(A)[0]))
+        if d <= CHOLESKY_LIMIT or self._diagonal.min() < -self._rounding():
+            self._factorise()
 
     def _rounding(self) -> float:
         """How large an error of A may be called rounding: half the digits of its type."""
@@ -97,5 +99,5 @@ class DenseCovariance(Covariance):
         if smallest < -self._rounding():
             raise ValueError(
                 "The covariance is not positive semidefinite: it has an eigenvalue of "
-                f"{smallest:.3g} or less, beyond rounding."
+                f"{smallest:.4g} or less, beyond rounding."
             )

@@ -24,12 +24,6 @@ class DenseDataCovariance(DataCovariance):
         covariance.n_passes += 1
         return covariance
 
-    def _times(self, W: FloatArray) -> FloatArray:
-        return (self.X @ W.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
-
-    def _transposed_times(self, Z: FloatArray) -> FloatArray:
-        return (self.X.T @ Z.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
-
     def scores(self, W: FloatArray, support: Index | None = None) -> FloatArray:
         """Return the centred, scaled data times W; with a support only its columns are read."""
         if support is None or 4 * support.size > self.n_features:

@@ -33,14 +33,6 @@ class SparseDataCovariance(DataCovariance):
         covariance.n_passes += 2
         return covariance
 
-    def _times(self, W: FloatArray) -> FloatArray:
-        product = self.X @ W.astype(self.dtype, copy=False)
-        return np.asarray(product, dtype=np.float64)
-
-    def _transposed_times(self, Z: FloatArray) -> FloatArray:
-        product = self.X.T @ Z.astype(self.dtype, copy=False)
-        return np.asarray(product, dtype=np.float64)
-
     def _gram_of_features(self, X: Any, mean: FloatArray, scale: FloatArray) -> FloatArray:
         n = self.n_samples
         X = X.astype(np.float64, copy=False)

@@ -1,5 +1,6 @@
 """What the row-sparse estimators share: parameters, fit and fitted attributes."""
 
+import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
@@ -104,8 +105,8 @@ class FeatureSparseEstimator(BaseEstimator):  # type: ignore[misc]
 
     def get_support(self, indices: bool = False) -> NDArray[Any]:
         """Return which features were chosen, as a mask or as sorted indices."""
-        check_is_fitted(self)
-        return np.flatnonzero(self._support_mask) if indices else self._support_mask
+        mask = self._get_support_mask()
+        return np.flatnonzero(mask) if indices else mask
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the share of the variance of X that the components explain.
@@ -136,7 +137,7 @@ class FeatureSparseEstimator(BaseEstimator):  # type: ignore[misc]
         if precomputed:
             if self.scale:
                 raise ValueError("scale=True needs data, not covariance='precomputed'.")
-            return as_covariance(X, kind="covariance")
+            return as_covariance(X, kind="covariance", feature_names=names)
         scale = self.scale if reset or self.scale_ is None else self.scale_
         return as_covariance(X, scale=scale, feature_names=names)
 
@@ -151,22 +152,26 @@ class FeatureSparseEstimator(BaseEstimator):  # type: ignore[misc]
         random_state = check_random_state(self.random_state)
         seed = int(random_state.randint(np.iinfo(np.int32).max))
         callback = combine(self.callback, log_progress if self.verbose else None)
+        started = time.perf_counter()
 
         def wanted(problem: RowSparseProblem) -> Solution:
+            left = self.time_limit
+            if left is not None:
+                left = max(left - (time.perf_counter() - started), 1e-9)
             return solve(
                 problem,
                 self.solver,
                 init=self.init,
                 random_state=seed,
-                time_limit=self.time_limit,
+                time_limit=left,
                 callback=callback,
                 **(self.solver_options or {}),
             )
 
-        k = self.n_features_to_select
+        k: Any = self.n_features_to_select
         if k is None:
-            lower, upper = max(min(m, d), include.size), d - exclude.size
-            problem_at(upper)  # complains about m, include and exclude before any work
+            lower, upper = max(m, include.size), d - exclude.size
+            problem_at(lower)  # complains about m, include and exclude before any work
             target = self.explained_share * float(covariance.leading(m).values.sum())
             return smallest_support(
                 problem_at,
@@ -176,7 +181,9 @@ class FeatureSparseEstimator(BaseEstimator):  # type: ignore[misc]
                 guess_with=lambda problem: solve(problem, "ipu"),
                 solve_with=wanted,
             )
-        problem = problem_at(int(k * d) if isinstance(k, float) else k)
+        problem = problem_at(int(k * d) if k < 1 else k)
+        if self.covariance == "precomputed":
+            covariance.leading(m)  # whatever the solver: this finds a large A that is not PSD
         return problem, wanted(problem)
 
     def _feature_indices(self, parameter: str, n_features: int) -> NDArray[np.intp]:
@@ -202,13 +209,13 @@ class FeatureSparseEstimator(BaseEstimator):  # type: ignore[misc]
             places = {name: place for place, name in enumerate(names)}
             missing = [name for name in array if name not in places]
             if missing:
-                raise ValueError(f"{parameter} names {missing[0]!r}, which is not a feature.")
+                raise ValueError(f"{parameter} names {str(missing[0])!r}, which is not a feature.")
             return np.array([places[name] for name in array], dtype=np.intp)
-        if array.size and array.dtype.kind not in "iu":
+        if array.size and (array.dtype.kind not in "iu" or array.ndim != 1):
             raise ValueError(
                 f"{parameter} must hold feature names, feature indices or a mask, got {features!r}."
             )
-        return array.astype(np.intp)
+        return np.unique(array).astype(np.intp)
 
     def _keep(self, problem: RowSparseProblem, solution: Solution) -> None:
         """Set the fitted attributes."""
@@ -232,6 +239,8 @@ class FeatureSparseEstimator(BaseEstimator):  # type: ignore[misc]
         self.n_features_to_select_ = problem.n_features_to_select
         if covariance.n_samples is not None:
             self.n_samples_ = covariance.n_samples
+        elif hasattr(self, "n_samples_"):
+            del self.n_samples_  # of an earlier fit, to data
         self._support_mask = np.zeros(d, dtype=bool)
         self._support_mask[solution.support] = True
         names = getattr(self, "feature_names_in_", None)
@@ -251,8 +260,12 @@ class FeatureSparseEstimator(BaseEstimator):  # type: ignore[misc]
                 f"n_components={problem.n_components} is above the rank of the covariance, "
                 f"which is {rank}: the last {problem.n_components - rank} component(s) explain "
                 "no variance.",
-                stacklevel=4,
+                stacklevel=5,
             )
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self)
+        return self._support_mask
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

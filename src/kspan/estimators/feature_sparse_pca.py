@@ -47,7 +47,7 @@ class FeatureSparsePCA(
         ("auto"), ``max_iter``, ``shift`` ("ipu"), ``refine``, ``shift`` ("go"),
         ``max_supports`` ("brute-force").
     time_limit : float, optional
-        Seconds after which each solve returns the best answer so far. Without it the same
+        Seconds after which the best answer so far is returned. Without it the same
         `random_state` gives the same answer.
     callback : callable, optional
         Called with a `kspan.progress.Progress` after every step; returning True stops.

@@ -32,7 +32,7 @@ class FeatureSparseSelector(SelectorMixin, FeatureSparseEstimator):  # type: ign
     """
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
-        return self._support_mask
+        return FeatureSparseEstimator._get_support_mask(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

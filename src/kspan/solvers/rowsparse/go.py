@@ -48,9 +48,13 @@ def go(
     """
     monitor = Monitor("go", callback, time_limit)
     candidate = low_rank_candidate(problem, refine=refine, shift=shift)
-    monitor.report(candidate.objective)
+    status = Status.COMPLETED
+    try:
+        monitor.report(candidate.objective)
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
     return Solution.from_candidate(
-        candidate, n_features=problem.n_features, solver="go", status=Status.COMPLETED,
+        candidate, n_features=problem.n_features, solver="go", status=status,
         history=[candidate.objective], n_iter=1,
     )  # fmt: skip
 
