@@ -44,10 +44,15 @@ def smallest_support(
                 raise _StoppedEarly
         return solved[k].objective >= target
 
-    guess = _bracket_and_bisect(
-        lambda k: guess_with(problem_at(k)).objective >= target, lower, upper, start=lower
-    )
+    def quickly_reaches(k: int) -> bool:
+        guess = guess_with(problem_at(k))
+        if guess.status is Status.INTERRUPTED:
+            solved[k] = guess
+            raise _StoppedEarly
+        return guess.objective >= target
+
     try:
+        guess = _bracket_and_bisect(quickly_reaches, lower, upper, start=lower)
         k = _bracket_and_bisect(reaches, lower, upper, start=guess)
         reaches(k)
     except _StoppedEarly:

@@ -659,3 +659,30 @@ def test_an_estimator_may_be_used_after_a_refusal(X):
     with pytest.raises(ValueError, match="1 NaN"):
         estimator.fit(broken)
     np.testing.assert_array_equal(estimator.fit(X).components_, small().fit(X).components_)
+
+
+def test_a_share_that_exclude_puts_out_of_reach_is_a_warning():
+    X = np.random.default_rng(0).standard_normal((30, 5)) * [9.0, 1.0, 1.0, 1.0, 1.0]
+    with pytest.warns(UserWarning, match="4 features .* less than explained_share=0.9"):
+        model = FeatureSparsePCA(2, solver="ipu", exclude=[0]).fit(X)
+    assert model.n_features_to_select_ == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"random_state": 1}, "'random_state' is a parameter of its own"),
+        ({"n_restarts": -1}, "n_restarts must not be negative"),
+        ({"restarts": 3}, "'auto' has no option 'restarts'; it takes .*'n_restarts'"),
+    ],
+)
+def test_wrong_solver_options(options, message):
+    X = np.random.default_rng(0).standard_normal((30, 5))
+    with pytest.raises(ValueError, match=message):
+        FeatureSparsePCA(2, 3, solver_options=options).fit(X)
+
+
+def test_coordinates_of_the_wrong_width():
+    model = FeatureSparsePCA(2, 3, solver="ipu").fit(np.random.default_rng(0).random((9, 4)))
+    with pytest.raises(ValueError, match="X has 3 columns, but there are 2 components"):
+        model.inverse_transform(np.ones((5, 3)))

@@ -149,6 +149,10 @@ class FeatureSparseEstimator(BaseEstimator):  # type: ignore[misc]
         def problem_at(k: int) -> RowSparseProblem:
             return RowSparseProblem(covariance, m, k, include, exclude)
 
+        options = dict(self.solver_options or {})
+        own = sorted(options.keys() & self.get_params().keys())
+        if own:
+            raise ValueError(f"{own[0]!r} is a parameter of its own, not one of solver_options.")
         random_state = check_random_state(self.random_state)
         seed = int(random_state.randint(np.iinfo(np.int32).max))
         callback = combine(self.callback, log_progress if self.verbose else None)
@@ -165,7 +169,7 @@ class FeatureSparseEstimator(BaseEstimator):  # type: ignore[misc]
                 random_state=seed,
                 time_limit=left,
                 callback=callback,
-                **(self.solver_options or {}),
+                **options,
             )
 
         k: Any = self.n_features_to_select
@@ -173,7 +177,7 @@ class FeatureSparseEstimator(BaseEstimator):  # type: ignore[misc]
             lower, upper = max(m, include.size), d - exclude.size
             problem_at(lower)  # complains about m, include and exclude before any work
             target = self.explained_share * float(covariance.leading(m).values.sum())
-            return smallest_support(
+            problem, solution = smallest_support(
                 problem_at,
                 lower=lower,
                 upper=upper,
@@ -181,6 +185,14 @@ class FeatureSparseEstimator(BaseEstimator):  # type: ignore[misc]
                 guess_with=lambda problem: solve(problem, "ipu"),
                 solve_with=wanted,
             )
+            if problem.n_features_to_select == upper and solution.objective < target * (1 - 1e-9):
+                warnings.warn(
+                    f"The {upper} features that may be chosen reach a share of "
+                    f"{self.explained_share * solution.objective / target:.3f}, less than "
+                    f"explained_share={self.explained_share}.",
+                    stacklevel=4,
+                )
+            return problem, solution
         problem = problem_at(int(k * d) if k < 1 else k)
         if self.covariance == "precomputed":
             covariance.leading(m)  # whatever the solver: this finds a large A that is not PSD

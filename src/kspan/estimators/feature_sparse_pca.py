@@ -119,6 +119,10 @@ class FeatureSparsePCA(
         """
         check_is_fitted(self)
         X = check_array(X, dtype=(np.float64, np.float32))
+        if X.shape[1] != self._n_features_out:
+            raise ValueError(
+                f"X has {X.shape[1]} columns, but there are {self._n_features_out} components."
+            )
         points = X @ self.components_
         if self.scale_ is not None:
             points = points * self.scale_

@@ -64,6 +64,9 @@ def auto(
         quarter of the restarts.
     callback, time_limit : see `kspan.progress`
     """
+    for name, count in (("n_restarts", n_restarts), ("n_kicks", n_kicks)):
+        if count is not None and count < 0:
+            raise ValueError(f"{name} must not be negative, got {count}.")
     monitor = Monitor("auto", callback, time_limit)
     if n_restarts is None:
         n_restarts = int(np.clip(9600 // problem.n_features_to_select, 12, 96))
