@@ -121,7 +121,8 @@ class FeatureSparsePCA(
         X = check_array(X, dtype=(np.float64, np.float32))
         if X.shape[1] != self._n_features_out:
             raise ValueError(
-                f"X has {X.shape[1]} columns, but there are {self._n_features_out} components."
+                f"X has {X.shape[1]} columns, but {type(self).__name__} is expecting one for each "
+                f"of its {self._n_features_out} components."
             )
         points = X @ self.components_
         if self.scale_ is not None:
