@@ -7,12 +7,10 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import NDArray
 
+from kspan.arrays import FloatArray, Index
 from kspan.covariance import Covariance
 from kspan.linalg.selection import top_k
 from kspan.solution import Candidate
-
-FloatArray = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True)

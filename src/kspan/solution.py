@@ -3,12 +3,9 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kspan.arrays import FloatArray, Index
 from kspan.progress import Status
-
-FloatArray = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True)

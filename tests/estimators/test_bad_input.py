@@ -685,6 +685,6 @@ def test_wrong_solver_options(options, message):
 def test_coordinates_of_the_wrong_width():
     model = FeatureSparsePCA(2, 3, solver="ipu").fit(np.random.default_rng(0).random((9, 4)))
     with pytest.raises(
-        ValueError, match="X has 3 columns, but FeatureSparsePCA is expecting .* 2 components"
+        ValueError, match=r"X has 3 columns, but FeatureSparsePCA is expecting .* 2 components"
     ):
         model.inverse_transform(np.ones((5, 3)))

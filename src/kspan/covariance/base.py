@@ -3,12 +3,9 @@
 from abc import ABC, abstractmethod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kspan.arrays import FloatArray, Index
 from kspan.linalg.eigen import EigenPairs
-
-FloatArray = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 class Covariance(ABC):

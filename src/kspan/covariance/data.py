@@ -5,7 +5,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from kspan.covariance.base import Covariance, FloatArray, Index
+from kspan.arrays import FloatArray, Index
+from kspan.covariance.base import Covariance
 from kspan.linalg.eigen import (
     RESIDUAL_TOL,
     EigenPairs,

@@ -3,7 +3,8 @@
 import numpy as np
 import scipy.linalg
 
-from kspan.covariance.base import Covariance, FloatArray, Index
+from kspan.arrays import FloatArray, Index
+from kspan.covariance.base import Covariance
 from kspan.linalg.eigen import EigenPairs, leading_dense
 
 # Up to this order a Cholesky factorisation settles at once whether A is PSD (under 15 ms).

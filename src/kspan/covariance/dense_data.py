@@ -5,7 +5,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kspan.covariance.base import FloatArray, Index
+from kspan.arrays import FloatArray, Index
 from kspan.covariance.data import WORK_BYTES, DataCovariance
 from kspan.linalg.moments import block_slices, column_moments
 

@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from kspan.covariance.base import FloatArray
+from kspan.arrays import FloatArray
 from kspan.covariance.data import WORK_BYTES, DataCovariance
 from kspan.linalg.eigen import LAPACK_LIMIT
 from kspan.linalg.moments import block_slices

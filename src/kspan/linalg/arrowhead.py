@@ -1,9 +1,8 @@
 """The smallest eigenvalue of many small arrowhead matrices at once."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from kspan.arrays import FloatArray
 
 
 def smallest_arrowhead_eigenvalue(

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from kspan.arrays import FloatArray
+
 MatMat = Callable[[FloatArray], FloatArray]
 
 # LAPACK beats Lanczos below this order (docs/eigensolvers.md has the measurements).

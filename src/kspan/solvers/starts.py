@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from kspan.arrays import FloatArray
 from kspan.problem import RowSparseProblem
 
-FloatArray = NDArray[np.float64]
 Init = str | NDArray[np.floating]  # "low-rank", "random", or a (d, m) array
 
 

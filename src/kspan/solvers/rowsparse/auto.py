@@ -15,8 +15,8 @@ Guarantee: never worse than Go and IPU from the low-rank start.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kspan.arrays import FloatArray
 from kspan.problem import RowSparseProblem
 from kspan.progress import Callback, Monitor, Status
 from kspan.solution import Candidate, Solution
@@ -25,8 +25,6 @@ from kspan.solvers.rowsparse.go import low_rank_candidate
 from kspan.solvers.rowsparse.ipu import from_subspaces, step
 from kspan.solvers.rowsparse.swaps import improve_by_swaps
 from kspan.solvers.starts import Init, given_subspace, random_subspace
-
-FloatArray = NDArray[np.float64]
 
 # How many of the distinct results of IPU go on to the swaps.
 N_POLISHED = 5

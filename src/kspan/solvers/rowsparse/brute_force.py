@@ -15,14 +15,12 @@ from itertools import combinations, islice
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kspan.arrays import FloatArray
 from kspan.problem import RowSparseProblem
 from kspan.progress import Callback, Monitor, Status
 from kspan.solution import Solution
 from kspan.solvers.rowsparse.go import low_rank_candidate
-
-FloatArray = NDArray[np.float64]
 
 BATCH = 4096
 

@@ -22,16 +22,14 @@ depends on the scale of the data.
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kspan.arrays import FloatArray
 from kspan.problem import RowSparseProblem
 from kspan.progress import Callback, Monitor
 from kspan.solution import Candidate, Solution
 from kspan.solvers.loop import iterate
 from kspan.solvers.rowsparse.go import low_rank_candidate
 from kspan.solvers.starts import Init, given_subspace, random_subspace
-
-FloatArray = NDArray[np.float64]
 
 
 def ipu(

@@ -20,17 +20,14 @@ Guarantee: every accepted swap raises the objective. Not from a paper; the deriv
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kspan.arrays import FloatArray, Index
 from kspan.linalg.arrowhead import smallest_arrowhead_eigenvalue
 from kspan.linalg.eigen import lapack, power_of_two
 from kspan.linalg.selection import top_k
 from kspan.problem import RowSparseProblem
 from kspan.progress import Monitor
 from kspan.solution import Candidate
-
-FloatArray = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 # How many features are paired in a sweep, at most.
 MAX_OUT, MAX_IN = 64, 512
