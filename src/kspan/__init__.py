@@ -9,22 +9,30 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "Certificate": "kspan.certificates",
+    "CertificateError": "kspan.certificates",
     "FeatureSparsePCA": "kspan.estimators",
     "FeatureSparseSelector": "kspan.estimators",
     "RowSparseProblem": "kspan.problem",
     "Solution": "kspan.solution",
     "as_covariance": "kspan.covariance",
+    "certify": "kspan.methods",
     "solve": "kspan.methods",
+    "verify": "kspan.certificates",
 }
 
 # Spelled out, so that type checkers and linters see the names too.
 __all__ = [
+    "Certificate",
+    "CertificateError",
     "FeatureSparsePCA",
     "FeatureSparseSelector",
     "RowSparseProblem",
     "Solution",
     "as_covariance",
+    "certify",
     "solve",
+    "verify",
 ]
 
 
@@ -41,8 +49,9 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from kspan.certificates import Certificate, CertificateError, verify
     from kspan.covariance import as_covariance
     from kspan.estimators import FeatureSparsePCA, FeatureSparseSelector
-    from kspan.methods import solve
+    from kspan.methods import certify, solve
     from kspan.problem import RowSparseProblem
     from kspan.solution import Solution

@@ -16,6 +16,7 @@ class Status(Enum):
     TIME_LIMIT = "time limit"
     INTERRUPTED = "interrupted"
     STOPPED = "stopped by callback"
+    UNPROVED = "not proved optimal"
 
     @property
     def advice(self) -> str:
@@ -29,18 +30,34 @@ _ADVICE = {
     Status.MAX_ITER: "The last step still improved; raise max_iter.",
     Status.TIME_LIMIT: "Time ran out and this is the best answer so far; raise time_limit.",
     Status.INTERRUPTED: "Interrupted by the keyboard; this is the best answer so far.",
+    Status.UNPROVED: "The search ended with a gap; the certificate says how large it is.",
     Status.STOPPED: "The callback asked to stop; this is the best answer so far.",
 }
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback is told. It stops the method by returning True."""
+    """What a callback is told. It stops the method by returning True.
+
+    `objective` is the best value so far. Proofs also tell `upper` and, when they search, the
+    numbers of nodes done and open and of features left in the node with the largest bound.
+    """
 
     solver: str
     iteration: int
     objective: float
     seconds: float
+    upper: float | None = None
+    n_nodes: int | None = None
+    n_open: int | None = None
+    n_features_left: int | None = None
+
+    @property
+    def gap(self) -> float | None:
+        """The share of the optimum that may be lost, at most; None without an upper bound."""
+        if self.upper is None:
+            return None
+        return (self.upper - self.objective) / self.upper if self.upper > 0 else 0.0
 
 
 Callback = Callable[[Progress], bool | None]
@@ -48,10 +65,23 @@ Callback = Callable[[Progress], bool | None]
 
 def log_progress(progress: Progress) -> None:
     """Write one line for each step to standard error: the callback behind ``verbose``."""
+    if progress.upper is None:
+        sys.stderr.write(
+            f"[kspan] {progress.solver:12s} step {progress.iteration:4d}   "
+            f"explained variance {progress.objective:.8g}   {progress.seconds:.1f} s\n"
+        )
+        return
+    if progress.iteration == 1:
+        sys.stderr.write(_SEARCH_HEADER)
+    counts = (progress.n_nodes, progress.n_open, progress.n_features_left)
+    nodes, still_open, features = ("-" if count is None else str(count) for count in counts)
     sys.stderr.write(
-        f"[kspan] {progress.solver:12s} step {progress.iteration:4d}   "
-        f"explained variance {progress.objective:.8g}   {progress.seconds:.1f} s\n"
+        f"{progress.seconds:8.1f} {nodes:>8} {still_open:>8} {features:>9} "
+        f"{progress.objective:>14.8g} {progress.upper:>14.8g} {progress.gap:>9.4%}\n"
     )
+
+
+_SEARCH_HEADER = "    time    nodes     open  features          lower          upper       gap\n"
 
 
 def combine(*callbacks: Callback | None) -> Callback | None:
@@ -92,13 +122,28 @@ class Monitor:
         """Time since the start."""
         return time.perf_counter() - self._started
 
-    def report(self, objective: float) -> bool:
+    def report(
+        self,
+        objective: float,
+        *,
+        upper: float | None = None,
+        n_nodes: int | None = None,
+        n_open: int | None = None,
+        n_features_left: int | None = None,
+    ) -> bool:
         """Count a step and report it. Returns True when the method must stop now."""
         self._steps += 1
         if self.callback is not None:
-            progress = Progress(self.solver, self._steps, objective, self.seconds)
+            progress = Progress(
+                self.solver, self._steps, objective, self.seconds,
+                upper, n_nodes, n_open, n_features_left,
+            )  # fmt: skip
             if self.callback(progress):
                 self.stopped = Status.STOPPED
+        return self.out_of_time()
+
+    def out_of_time(self) -> bool:
+        """Say whether the method must stop now, without a report."""
         if self.time_limit is not None and self.seconds > self.time_limit:
-            self.stopped = Status.TIME_LIMIT
+            self.stopped = self.stopped or Status.TIME_LIMIT
         return self.stopped is not None

@@ -60,6 +60,10 @@ class Covariance(ABC):
     def restrict(self, support: Index) -> "Covariance":
         """Return the covariance of the chosen features alone."""
 
+    def sample_factor(self) -> FloatArray | None:
+        """Return X with ``A = X'X`` when there is one with fewer rows than features, else None."""
+        return None
+
     @abstractmethod
     def _leading(self, m: int) -> EigenPairs:
         """Compute the m leading eigenpairs; see `leading`."""

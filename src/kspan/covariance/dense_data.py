@@ -31,6 +31,13 @@ class DenseDataCovariance(DataCovariance):
         self.n_passes += 1
         return self._centred(support) @ W
 
+    def sample_factor(self) -> FloatArray | None:
+        """Return the centred, scaled data over √(n - ddof), for wide data: a dense copy."""
+        if self.n_samples >= self.n_features:
+            return None
+        self.n_passes += 1
+        return self._centred(np.arange(self.n_features)) / np.sqrt(self.n_samples - self.ddof)
+
     def _centred(self, support: Index) -> FloatArray:
         part = self.X[:, support].astype(np.float64, copy=False)
         part -= self.mean[support]  # the gathered columns are a copy, so this is safe

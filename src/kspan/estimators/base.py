@@ -3,6 +3,7 @@
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -13,12 +14,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kspan.certificates import Certificate
 from kspan.covariance import Covariance, as_covariance
-from kspan.methods import ROW_SPARSE, STARTS, solve
+from kspan.methods import LEVELS, ROW_SPARSE, STARTS, certify, proved, solve
 from kspan.problem import RowSparseProblem
-from kspan.progress import combine, log_progress
-from kspan.selection import smallest_support
+from kspan.progress import Callback, combine, log_progress
+from kspan.selection import STOPPED_EARLY, smallest_support
 from kspan.solution import Solution
+
+# Options that go to `certify` and not to the solver.
+CERTIFY_OPTIONS = ("checkpoint", "checkpoint_every", "k_grid")
 
 FeatureList = Sequence[int] | Sequence[str] | NDArray[Any]
 
@@ -40,13 +45,15 @@ class FeatureSparseEstimator(BaseEstimator):  # type: ignore[misc]
         "exclude": [None, "array-like"],
         "scale": ["boolean"],
         "covariance": [None, StrOptions({"precomputed"})],
-        "certify": ["boolean", StrOptions({"fast", "tight", "exact"})],
+        "certify": ["boolean", StrOptions(set(LEVELS))],
         "solver_options": [None, Mapping],
         "time_limit": [None, Interval(Real, 0, None, closed="neither")],
         "callback": [None, callable],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
+
+    certificate_: Certificate
 
     def __init__(
         self,
@@ -93,15 +100,42 @@ class FeatureSparseEstimator(BaseEstimator):  # type: ignore[misc]
             The data, or with ``covariance="precomputed"`` an (n_features, n_features) matrix.
         y : ignored
         """
-        if self.certify:
-            raise NotImplementedError(
-                f"certify={self.certify!r} is not available yet: certificates come with a later "
-                "release. Fit with certify=False."
-            )
+        started = time.perf_counter()
         covariance = self._as_covariance(X, reset=True)
         problem, solution = self._solve(covariance)
+        solution = self._prove(problem, solution, started)
         self._keep(problem, solution)
         return self
+
+    def _prove(self, problem: RowSparseProblem, solution: Solution, started: float) -> Solution:
+        """Certify, if asked to, and return the solution that the certificate is about."""
+        level = "exact" if self.solver == "exact" else self.certify
+        if hasattr(self, "certificate_"):
+            del self.certificate_  # of an earlier fit
+        if not level or solution.status in STOPPED_EARLY:
+            return solution
+        options = self.solver_options or {}
+        certificate = certify(
+            problem,
+            solution,
+            "tight" if level is True else str(level),
+            time_limit=self._time_left(started),
+            callback=self._callback(),
+            **{key: options[key] for key in CERTIFY_OPTIONS if key in options},
+        )
+        self.certificate_ = certificate
+        if self.solver == "exact" or certificate.lower > solution.objective:
+            better = proved(problem, solution, certificate)
+            solution = better if self.solver == "exact" else replace(better, solver=solution.solver)
+        return solution
+
+    def _time_left(self, started: float) -> float | None:
+        if self.time_limit is None:
+            return None
+        return max(self.time_limit - (time.perf_counter() - started), 1e-9)
+
+    def _callback(self) -> Callback | None:
+        return combine(self.callback, log_progress if self.verbose else None)
 
     def get_support(self, indices: bool = False) -> NDArray[Any]:
         """Return which features were chosen, as a mask or as sorted indices."""
@@ -155,20 +189,19 @@ class FeatureSparseEstimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"{own[0]!r} is a parameter of its own, not one of solver_options.")
         random_state = check_random_state(self.random_state)
         seed = int(random_state.randint(np.iinfo(np.int32).max))
-        callback = combine(self.callback, log_progress if self.verbose else None)
+        # The proof of "exact" comes after the search for a good solution.
+        solver = "auto" if self.solver == "exact" else self.solver
+        options = {key: value for key, value in options.items() if key not in CERTIFY_OPTIONS}
         started = time.perf_counter()
 
         def wanted(problem: RowSparseProblem) -> Solution:
-            left = self.time_limit
-            if left is not None:
-                left = max(left - (time.perf_counter() - started), 1e-9)
             return solve(
                 problem,
-                self.solver,
+                solver,
                 init=self.init,
                 random_state=seed,
-                time_limit=left,
-                callback=callback,
+                time_limit=self._time_left(started),
+                callback=self._callback(),
                 **options,
             )
 

@@ -28,9 +28,10 @@ class FeatureSparsePCA(
     explained_share : float, default=0.9
         With ``n_features_to_select=None``: take the smallest k that keeps this share of what
         plain PCA with as many components explains.
-    solver : {"auto", "go", "ipu", "brute-force"}, default="auto"
+    solver : {"auto", "exact", "go", "ipu", "brute-force"}, default="auto"
         "auto" runs Go, IPU from many starts and pair swaps, and gives the best value its
-        budget allows. The others do what their paper says.
+        budget allows. "exact" goes on until that is proved optimal. The others do what their
+        paper says.
     init : {"low-rank", "random"} or array of shape (n_features, n_components)
         Where "ipu" starts; an array is added to the starts of "auto".
     include, exclude : names, indices or mask, optional
@@ -41,11 +42,14 @@ class FeatureSparsePCA(
         With "precomputed", `fit` and `score` take a covariance matrix; `transform` takes data
         that is centred already.
     certify : bool or {"fast", "tight", "exact"}, default=False
-        Not available yet.
+        Prove how good the choice is: `certificate_` then has an upper bound on what any choice
+        explains. "fast" uses closed forms, "tight" (the same as True) a convex relaxation,
+        "exact" searches until the optimum is proved. A better choice found on the way is taken.
     solver_options : dict, optional
         More options of the solver: ``n_restarts``, ``n_kicks``, ``max_sweeps``, ``max_iter``
         ("auto"), ``max_iter``, ``shift`` ("ipu"), ``refine``, ``shift`` ("go"),
-        ``max_supports`` ("brute-force").
+        ``max_supports`` ("brute-force"). And of the proof: ``checkpoint``, ``checkpoint_every``,
+        ``k_grid`` (see `kspan.certify`).
     time_limit : float, optional
         Seconds after which the best answer so far is returned. Without it the same
         `random_state` gives the same answer.
@@ -71,6 +75,9 @@ class FeatureSparsePCA(
     objective_history_ : array
         Best value after every step of the solver.
     n_iter_ : int
+    certificate_ : Certificate
+        ``lower``, ``upper``, ``gap``, ``status`` and the witness that proves them; only with
+        `certify` or ``solver="exact"``.
     solver_, status_ : str
         The method that ran, and how it ended.
     mean_, scale_ : array of shape (n_features,)

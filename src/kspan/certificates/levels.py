@@ -1,0 +1,341 @@
+"""From a problem and a support to a certificate, at one of three levels.
+
+fast    closed forms, from what the fit computed
+tight   the relaxation with screening and strengthening, up to `DENSE_LIMIT` features; beyond,
+        the split bound and (wide data) the sample-space bound, whichever is better
+exact   the same, then branch and bound until the gap is closed or a budget is spent
+"""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kspan.arrays import FloatArray, Index, Mask
+from kspan.certificates.bounds import (
+    dual_bound,
+    low_rank_dual_bound,
+    row_bound,
+    trace_bound,
+    unit_scale,
+)
+from kspan.certificates.branch_and_bound import (
+    BranchAndBound,
+    Heuristic,
+    Keeper,
+    start_search,
+)
+from kspan.certificates.certificate import OPTIMAL_GAP, Certificate, CertificateStatus
+from kspan.certificates.matrices import dense_matrix
+from kspan.certificates.outcome import Outcome
+from kspan.certificates.relaxation import Relaxation
+from kspan.certificates.sample_space import solve_sample_space
+from kspan.certificates.search import Options
+from kspan.certificates.split import choose_inside, solve_split
+from kspan.certificates.witness import (
+    DualWitness,
+    PathWitness,
+    RowWitness,
+    TraceWitness,
+    Witness,
+)
+from kspan.problem import RowSparseProblem
+from kspan.progress import Callback, Monitor, Status
+
+# Up to this many features A is formed and relaxed as a whole; an iteration costs O(d³).
+DENSE_LIMIT = 1000
+
+# Closed forms that look at all of A are tried up to this many features.
+FAST_LIMIT = 2048
+
+# Features that the split bound relaxes, and its iterations.
+N_INSIDE, SPLIT_ITER = 500, 400
+
+SAMPLE_ITER = 150
+
+# Newton steps for each full-size witness of the path.
+PATH_ITER = 14
+
+_STATUS = {
+    Status.TIME_LIMIT: CertificateStatus.TIME_LIMIT,
+    Status.INTERRUPTED: CertificateStatus.INTERRUPTED,
+    Status.STOPPED: CertificateStatus.STOPPED,
+}
+
+
+@dataclass
+class _Proof:
+    """A certificate in the making; `upper` in the units of the problem."""
+
+    support: Index
+    lower: float
+    upper: float = np.inf
+    method: str = ""
+    witness: Witness = field(default_factory=TraceWitness)
+    path: list[PathWitness] = field(default_factory=list)
+    proved_in: Index = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    proved_out: Index = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    n_eigensolves: int = 0
+    n_nodes: int = 0
+    history: list[list[float]] = field(default_factory=list)
+
+    def offer(self, upper: float, method: str, witness: Witness) -> None:
+        """Keep the bound if it is better."""
+        if upper < self.upper:
+            self.upper, self.method, self.witness = upper, method, witness
+
+
+class Certifier:
+    """Makes one certificate. See `kspan.certify` for the parameters."""
+
+    def __init__(
+        self,
+        problem: RowSparseProblem,
+        support: Index,
+        *,
+        level: str,
+        heuristic: Heuristic | None,
+        time_limit: float | None,
+        callback: Callback | None,
+        checkpoint: str | os.PathLike[str] | None,
+        checkpoint_every: float,
+        k_grid: Sequence[int],
+        options: Options | None = None,
+    ):
+        self.problem, self.level, self.heuristic = problem, level, heuristic
+        self.checkpoint, self.checkpoint_every = checkpoint, checkpoint_every
+        self.k_grid, self.options = k_grid, options or Options(gap=OPTIMAL_GAP)
+        self.m, self.k = problem.n_components, problem.n_features_to_select
+        self.monitor = Monitor(level, callback, time_limit)
+        self.forced: Mask = np.zeros(problem.n_features, dtype=bool)
+        self.forced[problem.include] = True
+        self.allowed = problem.allowed
+        self.features = np.flatnonzero(self.allowed)
+        self.n_samples = problem.covariance.n_samples or 0
+        candidate = problem.refit(np.sort(support))
+        self.proof = _Proof(candidate.support, candidate.objective)
+
+    def run(self) -> Certificate:
+        """Make the certificate."""
+        self.by_trace()
+        if self.level == "fast":
+            self.closed_forms()
+        elif self.features.size <= DENSE_LIMIT:
+            self.search(max_nodes=1 if self.level == "tight" else self.options.max_nodes)
+        else:
+            self.wide()
+        return self.finish()
+
+    def note(self, *, report: bool = True) -> None:
+        """Add a line to the history and, if wanted, report it."""
+        proof = self.proof
+        upper = max(proof.upper, proof.lower)
+        proof.history.append([self.monitor.seconds, proof.lower, upper])
+        if report:
+            self.monitor.report(proof.lower, upper=upper)
+
+    # --- fast
+
+    def by_trace(self) -> None:
+        """The k largest variances: always there, and where every other bound starts."""
+        variances = self.problem.covariance.diagonal()[self.allowed]
+        bound = trace_bound(variances, self.forced[self.allowed], self.k)
+        self.proof.offer(bound.value, "trace", TraceWitness())
+        self.note(report=False)
+
+    def closed_forms(self) -> None:
+        """Row sums, and B = Σ(λ_i - σ)u_iu_i' with the best σ (σ = 0 is Theorem 5.1's bound).
+
+        Ritz values only suggest σ; the Ky Fan sum of A - B is computed from scratch.
+        """
+        covariance = self.problem.covariance
+        wide = self.n_samples and self.n_samples < self.features.size
+        if self.features.size > FAST_LIMIT and not wide:
+            self.note()
+            return
+        pairs = covariance.leading(min(2 * self.m, covariance.n_features))
+        scale = unit_scale(float(covariance.diagonal().max()))
+        factor = self._shifted_factor(pairs.values / scale, pairs.vectors)[self.features]
+        forced = self.forced[self.features]
+        nothing = np.zeros((self.features.size, 0))
+        if wide:
+            X = covariance.sample_factor()
+            if X is None:
+                self.note()
+                return
+            X = X[:, self.features] / np.sqrt(scale)
+
+            def evaluate(F: FloatArray) -> float:
+                return low_rank_dual_bound(X, F, self.m, self.k, forced).value
+        else:
+            A, scale = dense_matrix(self.problem, self.features)
+            factor = self._shifted_factor(pairs.values / scale, pairs.vectors)[self.features]
+            self.proof.offer(row_bound(A, self.m, self.k) * scale, "row sums", RowWitness())
+
+            def evaluate(F: FloatArray) -> float:
+                return dual_bound(A, F, self.m, self.k, forced, n_samples=self.n_samples).value
+
+        for name, F in (("shifted eigenvalues", factor), ("eigenvalues", nothing)):
+            witness = DualWitness(scale, self.features, F)
+            self.proof.offer(evaluate(F) * scale, name, witness)
+            self.proof.n_eigensolves += 1
+        self.note()
+
+    def _shifted_factor(self, values: FloatArray, vectors: FloatArray) -> FloatArray:
+        """Factor of Σ_{i≤m}(λ_i - σ)_+ u_iu_i' with σ from a grid in [0, λ_m]."""
+        m = self.m
+        values = np.maximum(values, 0.0)
+        leading, rest = values[:m], values[m:]
+        squares = vectors[:, :m] ** 2
+        best, best_shift = np.inf, np.zeros(m)
+        for sigma in np.linspace(0.0, leading[-1], 13):
+            shift = np.maximum(leading - sigma, 0.0)
+            left = np.sort(np.concatenate([leading - shift, rest]))[::-1][:m].sum()
+            scores = np.sort(squares @ shift)[::-1][: self.k].sum()
+            if left + scores < best:
+                best, best_shift = left + scores, shift
+        return vectors[:, :m] * np.sqrt(best_shift)
+
+    # --- tight and exact, as long as A fits
+
+    def search(self, max_nodes: int) -> None:
+        """Relaxation, screening, strengthening; more nodes than one are branch and bound."""
+        every = np.arange(self.problem.n_features)
+        A, scale = dense_matrix(self.problem, every)
+        keeper = None
+        found = None
+        if self.checkpoint is not None:
+            keeper = Keeper(self.checkpoint, self._fingerprint(A, scale), self.checkpoint_every)
+            found = keeper.load()
+        search = found or start_search(
+            A, scale, self.m, self.k, self.forced, self.features, self.proof.support
+        )
+        options = Options(**{**vars(self.options), "max_nodes": max_nodes})
+        solver = BranchAndBound(
+            search, A, self.m, self.k, n_samples=self.n_samples, heuristic=self.heuristic,
+            options=options, monitor=self.monitor, keeper=keeper,
+        )  # fmt: skip
+        solver.run()
+        proof = self.proof
+        proof.support = search.support
+        proof.lower = self.problem.refit(search.support).objective
+        method = "relaxation" if search.n_nodes <= 1 else "branch and bound"
+        proof.offer(search.upper * scale, method, search.proof())
+        proof.proved_in, proof.proved_out = search.settled_at_root()
+        proof.n_nodes, proof.n_eigensolves = search.n_nodes, search.n_eigensolves
+        proof.history += search.history
+        self.keep_path(A, scale)
+
+    def _fingerprint(self, A: FloatArray, scale: float) -> str:
+        sha = hashlib.sha256(np.ascontiguousarray(A).tobytes())
+        asked = (scale, self.m, self.k, self.problem.include, self.problem.exclude, self.options)
+        sha.update(repr([np.asarray(part).tolist() if i in (3, 4) else part
+                         for i, part in enumerate(asked)]).encode())  # fmt: skip
+        return sha.hexdigest()
+
+    def keep_path(self, A: FloatArray, scale: float) -> None:
+        """Make full-size witnesses at this k and at those of the grid, and at none (B = 0)."""
+        A = A[np.ix_(self.features, self.features)]
+        forced = self.forced[self.features]
+        factors = [np.zeros((self.features.size, 0))]
+        for k in sorted({self.k, *self.k_grid}):
+            n_free = k - int(forced.sum())
+            if not (self.m < k and 0 < n_free < int((~forced).sum())):
+                continue
+            relax = Relaxation(A, self.m, k, forced)
+            relax.run(PATH_ITER, precision=1e-4 * max(relax.upper, 0.0))
+            self.proof.n_eigensolves += relax.n_eigensolves
+            factor = relax.witness()
+            if factor is not None:
+                factors.append(factor)
+        for factor in factors:
+            try:
+                bound = dual_bound(A, factor, self.m, self.k, forced, n_samples=self.n_samples)
+            except FloatingPointError:
+                continue
+            self.proof.path.append(
+                PathWitness(scale, self.features, factor, bound.scores, bound.ky_fan)
+            )
+
+    # --- tight, when A is too large
+
+    def wide(self) -> None:
+        """The sample-space bound when there are few samples; the split bound when m > 1 or not."""
+        covariance = self.problem.covariance
+        variances = covariance.diagonal()
+        scale = unit_scale(float(variances.max()))
+        proof = self.proof
+        asked: dict[str, Any] = {
+            "scale": scale,
+            "forced": self.forced,
+            "allowed": self.allowed,
+            "lower": proof.lower / scale,
+            "target": proof.lower / scale,
+            "monitor": self.monitor,
+        }
+        try:
+            X = covariance.sample_factor()
+            if X is not None:
+                outcome = solve_sample_space(
+                    X / np.sqrt(scale), self.m, self.k, support=proof.support,
+                    max_iter=SAMPLE_ITER, **asked,
+                )  # fmt: skip
+                self.take("sample space", outcome, scale)
+            if (X is None or self.m > 1) and not self.monitor.out_of_time():
+                inside = choose_inside(
+                    variances, N_INSIDE, proof.support, self.forced, self.allowed
+                )
+                A = covariance.submatrix(inside) / scale
+                outcome = solve_split(
+                    0.5 * (A + A.T), variances / scale, self.m, self.k,
+                    inside=inside, n_samples=self.n_samples, max_iter=SPLIT_ITER, **asked,
+                )  # fmt: skip
+                self.take("split", outcome, scale)
+                if self.heuristic is not None and outcome.scores is not None:
+                    self.improve(outcome.scores)
+        except KeyboardInterrupt:
+            self.monitor.stopped = Status.INTERRUPTED
+            self.note(report=False)
+
+    def take(self, method: str, outcome: Outcome, scale: float) -> None:
+        """Keep what a solver found."""
+        self.proof.n_eigensolves += outcome.n_eigensolves
+        if outcome.witness is not None:
+            self.proof.offer(outcome.upper * scale, method, outcome.witness)
+        self.note(report=False)
+
+    def improve(self, scores: FloatArray) -> None:
+        """Ask the heuristic for a better support, led by the relaxed selection."""
+        assert self.heuristic is not None
+        support = self.heuristic(scores, np.flatnonzero(self.forced), np.flatnonzero(~self.allowed))
+        candidate = self.problem.refit(np.sort(support))
+        if candidate.objective > self.proof.lower:
+            self.proof.support, self.proof.lower = candidate.support, candidate.objective
+            self.note(report=False)
+
+    # --- the end
+
+    def finish(self) -> Certificate:
+        """Put the certificate together."""
+        proof, problem = self.proof, self.problem
+        upper = max(proof.upper, proof.lower)
+        gap = (upper - proof.lower) / upper if upper > 0 else 0.0
+        status = CertificateStatus.BOUNDED
+        if gap <= OPTIMAL_GAP:
+            status = CertificateStatus.OPTIMAL
+        elif self.monitor.stopped is not None:
+            status = _STATUS[self.monitor.stopped]
+        seconds = self.monitor.seconds
+        history = [*proof.history, [seconds, proof.lower, upper]]
+        return Certificate(
+            lower=proof.lower, upper=upper, status=status, level=self.level,
+            method=proof.method, support=proof.support, proved_in=proof.proved_in,
+            proved_out=proof.proved_out, n_components=self.m, n_features_to_select=self.k,
+            n_features=problem.n_features, include=np.asarray(problem.include, dtype=np.intp),
+            exclude=np.asarray(problem.exclude, dtype=np.intp), witness=proof.witness,
+            path=proof.path, n_eigensolves=proof.n_eigensolves, n_nodes=proof.n_nodes,
+            seconds=seconds, history=np.array(history, dtype=np.float64),
+        )  # fmt: skip

@@ -1,0 +1,369 @@
+"""`verify`: recompute a certificate from the data and its witness, and believe nothing else.
+
+A search tree is walked from the root. Starting from all supports, a record may cut off pieces
+with a witness (supports with a removed feature, supports without a fixed one), be split on a
+feature, or be a leaf that is bounded by a witness or enumerated. Every number is recomputed and
+compared with the one claimed; the upper bound that follows is the largest of all pieces.
+"""
+
+import math
+from itertools import combinations, islice
+
+import numpy as np
+
+from kspan.arrays import FloatArray, Index, Mask
+from kspan.certificates.bounds import (
+    UNIT,
+    Bound,
+    dual_bound,
+    low_rank_dual_bound,
+    row_bound,
+    sample_bound,
+    split_bound,
+    spread,
+    trace_bound,
+)
+from kspan.certificates.certificate import Certificate, CertificateError
+from kspan.certificates.matrices import dense_matrix, sample_matrix
+from kspan.certificates.screening import cut_levels
+from kspan.certificates.witness import (
+    DualWitness,
+    PathWitness,
+    Record,
+    Reduction,
+    RowWitness,
+    SampleWitness,
+    SplitWitness,
+    TraceWitness,
+    TreeWitness,
+)
+from kspan.problem import RowSparseProblem
+
+# Two computations of one number differ by rounding: by less than this share of it.
+AGREEMENT = 1e-9
+
+MAX_ENUMERATED = 5_000_000
+
+
+def verify(problem: RowSparseProblem, certificate: Certificate) -> tuple[float, float]:
+    """Recompute the bounds of a certificate; raise at the first number that does not follow.
+
+    Parameters
+    ----------
+    problem : RowSparseProblem
+        The problem that the certificate is to be about.
+    certificate : Certificate
+
+    Returns
+    -------
+    lower, upper : float
+        As recomputed, rounded outwards.
+
+    Raises
+    ------
+    CertificateError
+        Naming what does not follow.
+
+    Examples
+    --------
+    >>> from kspan import RowSparseProblem, as_covariance, certify, solve, verify
+    >>> from kspan.datasets import load_pitprops
+    >>> A = as_covariance(load_pitprops().covariance, kind="covariance")
+    >>> problem = RowSparseProblem(A, 2, 5)
+    >>> certificate = certify(problem, solve(problem, random_state=0), level="exact")
+    >>> lower, upper = verify(problem, certificate)
+    >>> round(lower, 6), certificate.status.value
+    (4.391046, 'optimal')
+    """
+    _same_problem(problem, certificate)
+    if certificate.compute_digest() != certificate.digest:
+        raise CertificateError("digest: the certificate was changed after it was made")
+    lower = _lower(problem, certificate)
+    _agree("lower", lower, certificate.lower)
+    for number, path in enumerate(certificate.path):
+        _check_path(problem, path, f"path witness {number}")
+    upper = max(_upper(problem, certificate), lower)
+    _follow("upper", upper, certificate.upper)
+    return lower, upper
+
+
+def _need(condition: bool, message: str) -> None:
+    if not condition:
+        raise CertificateError(message)
+
+
+def _agree(what: str, follows: float, claimed: float) -> None:
+    slack = AGREEMENT * max(abs(follows), abs(claimed))
+    _need(
+        math.isfinite(claimed) and abs(follows - claimed) <= slack,
+        f"{what}: claimed {claimed!r}, but {follows!r} follows",
+    )
+
+
+def _follow(what: str, follows: float, claimed: float) -> None:
+    """A claimed bound may be larger than the one that follows, not smaller."""
+    slack = AGREEMENT * max(abs(follows), abs(claimed))
+    _need(
+        math.isfinite(claimed) and follows <= claimed + slack,
+        f"{what}: claimed {claimed!r}, but only {follows!r} follows",
+    )
+
+
+def _same_problem(problem: RowSparseProblem, certificate: Certificate) -> None:
+    for what, asked, claimed in (
+        ("n_features", problem.n_features, certificate.n_features),
+        ("n_components", problem.n_components, certificate.n_components),
+        ("n_features_to_select", problem.n_features_to_select, certificate.n_features_to_select),
+    ):
+        _need(asked == claimed, f"{what}: the problem has {asked}, the certificate {claimed}")
+    for what, mine, its in (
+        ("include", problem.include, certificate.include),
+        ("exclude", problem.exclude, certificate.exclude),
+    ):
+        _need(np.array_equal(mine, its), f"{what}: differs between problem and certificate")
+
+
+def _features(values: Index, d: int, what: str) -> Index:
+    array = np.asarray(values)
+    if array.size == 0:
+        return np.empty(0, dtype=np.intp)
+    _need(array.ndim == 1 and array.dtype.kind in "iu", f"{what}: not feature numbers")
+    _need(array.min() >= 0 and array.max() < d, f"{what}: out of range")
+    _need(np.unique(array).size == array.size, f"{what}: a feature is named twice")
+    return array.astype(np.intp)
+
+
+def _lower(problem: RowSparseProblem, certificate: Certificate) -> float:
+    support = _features(certificate.support, problem.n_features, "support")
+    _need(support.size == problem.n_features_to_select, "support: has a wrong size")
+    _need(bool(np.isin(problem.include, support).all()), "support: lacks a feature to include")
+    _need(not np.isin(problem.exclude, support).any(), "support: has an excluded feature")
+    values = problem.covariance.leading(problem.n_components, np.sort(support)).values
+    return float(np.maximum(values, 0.0).sum())
+
+
+def _masks(problem: RowSparseProblem) -> tuple[Mask, Mask]:
+    forced = np.zeros(problem.n_features, dtype=bool)
+    forced[problem.include] = True
+    return forced, problem.allowed
+
+
+def _upper(problem: RowSparseProblem, certificate: Certificate) -> float:
+    witness = certificate.witness
+    m, k = problem.n_components, problem.n_features_to_select
+    forced, allowed = _masks(problem)
+    variances = problem.covariance.diagonal()
+    n_samples = problem.covariance.n_samples or 0
+    try:
+        if isinstance(witness, TraceWitness):
+            return trace_bound(variances[allowed], forced[allowed], k).value
+        if isinstance(witness, RowWitness):
+            A, scale = dense_matrix(problem, np.flatnonzero(allowed))
+            return row_bound(A, m, k) * scale
+        if isinstance(witness, DualWitness):
+            return _dual(problem, witness, k).value * witness.scale
+        if isinstance(witness, SplitWitness | SampleWitness):
+            _need(_is_scale(witness.scale), "witness: the scale is not a power of four")
+        if isinstance(witness, SplitWitness):
+            inside = _features(witness.inside, problem.n_features, "witness")
+            A = problem.covariance.submatrix(inside) / witness.scale
+            value = split_bound(
+                A, variances / witness.scale, m, k, witness, forced, allowed, n_samples
+            )
+            return value * witness.scale
+        if isinstance(witness, SampleWitness):
+            _features(witness.active, problem.n_features, "witness")
+            X = sample_matrix(problem) / math.sqrt(witness.scale)
+            return sample_bound(X, m, k, witness, forced, allowed) * witness.scale
+        if isinstance(witness, TreeWitness):
+            return _TreeChecker(problem, witness).upper() * witness.scale
+    except FloatingPointError as error:
+        raise CertificateError(f"witness: {error}") from None
+    except (ValueError, IndexError) as error:
+        if isinstance(error, CertificateError):
+            raise
+        raise CertificateError(f"witness: does not fit the problem ({error})") from None
+    raise CertificateError(f"witness: unknown kind {type(witness).__name__}")
+
+
+def _dual(problem: RowSparseProblem, witness: DualWitness | PathWitness, k: int) -> Bound:
+    forced, allowed = _masks(problem)
+    features = _features(witness.features, problem.n_features, "witness")
+    _need(np.array_equal(features, np.flatnonzero(allowed)), "witness: lacks a feature")
+    _need(_is_scale(witness.scale), "witness: the scale is not a power of four")
+    n_samples = problem.covariance.n_samples
+    m, forced = problem.n_components, forced[features]
+    if n_samples is not None and n_samples < features.size:
+        X = sample_matrix(problem)[:, features] / math.sqrt(witness.scale)
+        return low_rank_dual_bound(X, witness.factor, m, k, forced)
+    A = problem.covariance.submatrix(features) / witness.scale
+    return dual_bound(A, witness.factor, m, k, forced, n_samples=n_samples or 0)
+
+
+def _is_scale(scale: float) -> bool:
+    """A power of four, so that dividing by it and by its root is exact."""
+    if not (math.isfinite(scale) and scale > 0):
+        return False
+    mantissa, exponent = math.frexp(scale)
+    return mantissa == 0.5 and exponent % 2 == 1
+
+
+def _check_path(problem: RowSparseProblem, path: PathWitness, what: str) -> None:
+    try:
+        bound = _dual(problem, path, problem.n_features_to_select)
+    except FloatingPointError as error:
+        raise CertificateError(f"{what}: {error}") from None
+    _agree(f"{what}, Ky Fan sum", bound.ky_fan, path.ky_fan)
+    size = float(bound.scores.max(initial=0.0))
+    _need(
+        path.scores.shape == bound.scores.shape
+        and bool((np.abs(path.scores - bound.scores) <= AGREEMENT * size).all()),
+        f"{what}: the scores do not follow from the factor",
+    )
+
+
+class _TreeChecker:
+    """Walks a search tree; all numbers in units of the witness's scale."""
+
+    def __init__(self, problem: RowSparseProblem, tree: TreeWitness):
+        _need(_is_scale(tree.scale), "tree: the scale is not a power of four")
+        self.problem, self.tree = problem, tree
+        self.m, self.k = problem.n_components, problem.n_features_to_select
+        self.n_samples = problem.covariance.n_samples or 0
+        every = np.arange(problem.n_features)
+        self.A = problem.covariance.submatrix(every) / tree.scale
+        self.A = 0.5 * (self.A + self.A.T)
+        # A computed value on k features is off by m·4k·u times a norm ≤ k times the largest entry.
+        largest = float(np.abs(np.diagonal(self.A)).max())
+        self.error = 8 * self.m * self.k * (self.k + self.n_samples) * UNIT * largest
+
+    def upper(self) -> float:
+        forced, allowed_mask = _masks(self.problem)
+        allowed = np.flatnonzero(allowed_mask)
+        upper = -math.inf
+        seen: set[int] = set()
+        todo = [(0, allowed, forced[allowed])]
+        while todo:
+            index, allowed, forced = todo.pop()
+            _need(
+                0 <= index < len(self.tree.records) and index not in seen,
+                f"node {index}: missing, or visited twice",
+            )
+            seen.add(index)
+            value, children = self.record(index, allowed, forced)
+            upper = max(upper, value)
+            todo.extend(children)
+        return upper
+
+    def record(
+        self, index: int, allowed: Index, forced: Mask
+    ) -> tuple[float, list[tuple[int, Index, Mask]]]:
+        """Return the bound of what this record settles, and the children left to visit."""
+        record, what = self.tree.records[index], f"node {index}"
+        upper = -math.inf
+        for step, reduction in enumerate(record.reductions):
+            allowed, forced, level = self.cut(reduction, allowed, forced, f"{what}, cut {step}")
+            upper = max(upper, level)
+            if int(forced.sum()) > self.k or allowed.size < self.k:
+                return upper, []  # every support was cut off
+        if record.kind == "branched":
+            return upper, self.children(index, record, allowed, forced)
+        if record.kind == "enumerated":
+            value = self.enumerate(allowed, forced, what)
+        elif record.kind in ("bound", "open"):
+            value = self.bound(record.witness, allowed, forced, what).value
+        else:
+            raise CertificateError(f"{what}: unknown kind {record.kind!r}")
+        _follow(f"{what}, bound", value, record.bound)
+        return max(upper, value), []
+
+    def bound(self, index: int, allowed: Index, forced: Mask, what: str) -> Bound:
+        _need(0 <= index < len(self.tree.witnesses), f"{what}: there is no witness {index}")
+        witness = self.tree.witnesses[index]
+        features = _features(witness.features, self.problem.n_features, f"{what}: witness")
+        place = np.full(self.problem.n_features, -1)
+        place[features] = np.arange(features.size)
+        rows = place[allowed]
+        _need(bool((rows >= 0).all()), f"{what}: the witness lacks a feature")
+        A = self.A[np.ix_(allowed, allowed)]
+        if witness.factor is None:
+            return dual_bound(A, None, self.m, self.k, forced)
+        _need(
+            witness.factor.ndim == 2 and len(witness.factor) == features.size,
+            f"{what}: the factor has a wrong shape",
+        )
+        extra: tuple[FloatArray, FloatArray] | None = None
+        if witness.strengthening >= 0:
+            _need(
+                witness.strengthening < len(self.tree.strengthenings),
+                f"{what}: there is no strengthening {witness.strengthening}",
+            )
+            shared = self.tree.strengthenings[witness.strengthening]
+            _features(shared.features, self.problem.n_features, f"{what}: strengthening")
+            extra = spread(shared, allowed)
+        return dual_bound(A, witness.factor[rows], self.m, self.k, forced, extra, self.n_samples)
+
+    def cut(
+        self, reduction: Reduction, allowed: Index, forced: Mask, what: str
+    ) -> tuple[Index, Mask, float]:
+        """Check one screening step; return the smaller node and the level of what went."""
+        d = self.problem.n_features
+        bound = self.bound(reduction.witness, allowed, forced, what)
+        removed = np.isin(allowed, _features(reduction.removed, d, f"{what}: removed"))
+        fixed = np.isin(allowed, _features(reduction.fixed, d, f"{what}: fixed"))
+        _need(int(fixed.sum()) == reduction.fixed.size, f"{what}: fixes what is not allowed")
+        _need(not (removed & (fixed | forced)).any(), f"{what}: removes a forced feature")
+        with_it, without = cut_levels(bound, forced, self.k)
+        level = max(
+            with_it[removed].max(initial=-math.inf),
+            without[fixed & ~forced].max(initial=-math.inf),
+        )
+        _follow(f"{what}, level", float(level), reduction.level)
+        forced = forced | fixed
+        return allowed[~removed], forced[~removed], float(level)
+
+    def children(
+        self, index: int, record: Record, allowed: Index, forced: Mask
+    ) -> list[tuple[int, Index, Mask]]:
+        what = f"node {index}"
+        _need(len(record.children) == 2, f"{what}: must have two children")
+        first, second = record.children
+        _need(
+            min(first, second) > 0 and max(first, second) < len(self.tree.records),
+            f"{what}: a child is missing",
+        )
+        with_it, without = self.tree.records[first], self.tree.records[second]
+        _need(
+            with_it.feature == without.feature and with_it.included and not without.included,
+            f"{what}: the children do not cover it",
+        )
+        _need(with_it.parent == without.parent == index, f"{what}: a child has another parent")
+        place = np.flatnonzero(allowed == with_it.feature)
+        _need(
+            place.size == 1 and not forced[place[0]],
+            f"{what}: is split on a feature that is settled",
+        )
+        more = forced.copy()
+        more[place[0]] = True
+        return [
+            (first, allowed, more),
+            (second, np.delete(allowed, place), np.delete(forced, place)),
+        ]
+
+    def enumerate(self, allowed: Index, forced: Mask, what: str) -> float:
+        base, free = allowed[forced], allowed[~forced]
+        n_free = self.k - base.size
+        if n_free < 0 or n_free > free.size:
+            return -math.inf
+        _need(
+            math.comb(free.size, n_free) <= MAX_ENUMERATED,
+            f"{what}: too many supports to enumerate",
+        )
+        best, choices = -math.inf, combinations(free.tolist(), n_free)
+        while batch := list(islice(choices, 4096)):
+            chosen = np.array(batch, dtype=np.intp).reshape(len(batch), n_free)
+            supports = np.hstack([np.broadcast_to(base, (len(batch), base.size)), chosen])
+            blocks = self.A[supports[:, :, None], supports[:, None, :]]
+            values = np.linalg.eigvalsh(blocks)[:, -self.m :].sum(axis=1)
+            best = max(best, float(values.max()))
+        return best + self.error

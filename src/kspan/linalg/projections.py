@@ -1,0 +1,108 @@
+"""Projections: on the Fantope, on the PSD cone, on row cones, on capped simplices."""
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+# Any floating type: the iterations that use these run in float32.
+Array = NDArray[Any]
+
+_BISECTIONS = 60
+
+
+def _eigenpairs(M: Array, first: int, last: int) -> tuple[Array, Array]:
+    """Eigenpairs first..last, ascending: a partial solve where it pays, else all of them."""
+    n = M.shape[0]
+    if 3 * (last - first + 1) < n:
+        try:
+            values, vectors = scipy.linalg.eigh(
+                M, subset_by_index=[first, last], check_finite=False, driver="evr"
+            )
+            return values, vectors
+        except scipy.linalg.LinAlgError:
+            pass  # LAPACK's partial solver gives up on some clustered spectra
+    values, vectors = np.linalg.eigh(M)
+    return values[first : last + 1], vectors[:, first : last + 1]
+
+
+def project_fantope(M: Array, m: int, guess: int) -> tuple[Array, int]:
+    """Project on {0 ⪯ P ⪯ I, tr P = m}; returns P and its rank.
+
+    The eigenvalues g become clip(g - θ, 0, 1) with θ such that they sum to m. Only those above
+    θ matter: `guess` of them are computed first, and more if that was too few.
+    """
+    n = M.shape[0]
+    if n <= m:
+        return np.eye(n, dtype=M.dtype), n
+    while True:
+        count = min(guess, n)
+        values, vectors = _eigenpairs(M, n - count, n - 1)
+        low, high = values[0] - 1.0, values[-1]
+        for _ in range(_BISECTIONS):
+            theta = 0.5 * (low + high)
+            if np.clip(values - theta, 0, 1).sum() > m:
+                low = theta
+            else:
+                high = theta
+        clipped = np.clip(values - high, 0, 1)
+        if count == n or values[0] < high:
+            kept = clipped > 0
+            V = vectors[:, kept]
+            return (V * clipped[kept]) @ V.T, int(kept.sum())
+        guess = 2 * count
+
+
+def negative_part(M: Array, guess: int) -> Array:
+    """Return N with ``M + NN'`` the projection of M on the PSD cone."""
+    n = M.shape[0]
+    while True:
+        count = min(guess, n)
+        values, vectors = _eigenpairs(M, 0, count - 1)
+        if count == n or values[-1] >= 0:
+            negative = values < 0
+            part: Array = vectors[:, negative] * np.sqrt(-values[negative])
+            return part
+        guess = 2 * count
+
+
+def project_row_cones(W: Array, x: Array, y: Array) -> tuple[Array, Array, Array]:
+    """Project every row on ``‖w‖² ≤ xy, x, y ≥ 0`` in the metric ``2‖w‖² + x² + y²``.
+
+    With s = (x+y)/√2 and u = (x-y)/√2 this is the second-order cone ``2‖w‖² + u² ≤ s²``.
+    """
+    root = np.sqrt(2.0)
+    s, u = (x + y) / root, (x - y) / root
+    length = np.sqrt(2.0 * np.einsum("ij,ij->i", W, W) + u * u)
+    inside, polar = length <= s, length <= -s
+    shrink = 0.5 * (1.0 + s / np.maximum(length, np.finfo(W.dtype).tiny))
+    shrink = np.where(inside, 1.0, np.where(polar, 0.0, shrink))
+    s = np.where(inside, s, np.where(polar, 0.0, 0.5 * (length + s)))
+    u = u * shrink
+    return W * shrink[:, None].astype(W.dtype), (s + u) / root, (s - u) / root
+
+
+def fill_capped(
+    target: Array, curvature: float, k: int, fixed: NDArray[np.bool_], outside: Array
+) -> Array:
+    """Spend k units between features with a quadratic cost and features with a reward.
+
+    Returns z that minimises ``curvature/2 ‖z - target‖² - Σ outside_i z_i`` over 0 ≤ z ≤ 1 with
+    a total of k over both groups; `fixed` features of the first group have z = 1.
+    """
+    free = ~fixed
+    wanted, need = target[free], k - int(fixed.sum())
+    rewards = np.sort(outside)[::-1]
+    low = min(curvature * (wanted.min(initial=0.0) - 1.0), 0.0) - 1e-30
+    high = max(curvature * wanted.max(initial=0.0), rewards[0] if rewards.size else 0.0)
+    for _ in range(100):
+        level = 0.5 * (low + high)
+        spent = np.clip(wanted - level / curvature, 0, 1).sum()
+        if spent + np.searchsorted(-rewards, -level, side="left") > need:
+            low = level
+        else:
+            high = level
+    z = np.ones_like(target)
+    z[free] = np.clip(wanted - high / curvature, 0, 1)
+    return z

@@ -1,0 +1,91 @@
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_wine
+
+from kspan import FeatureSparsePCA, FeatureSparseSelector, RowSparseProblem, as_covariance, verify
+from tests.oracles import best_by_enumeration
+
+
+@pytest.fixture(scope="module")
+def X():
+    return load_wine().data
+
+
+@pytest.mark.parametrize("Estimator", [FeatureSparsePCA, FeatureSparseSelector])
+@pytest.mark.parametrize("level", [True, "fast", "tight", "exact"])
+def test_the_certificate_holds_and_verifies(X, Estimator, level):
+    model = Estimator(2, 5, scale=True, certify=level, random_state=0).fit(X)
+    certificate = model.certificate_
+    best = best_by_enumeration(np.corrcoef(X.T), 2, 5)
+    assert certificate.lower <= best * (1 + 1e-12) <= certificate.upper * (1 + 2e-12)
+    assert certificate.level == ("tight" if level is True else level)
+    assert certificate.lower == pytest.approx(model.objective_, rel=1e-12)
+    assert np.array_equal(certificate.support, model.get_support(indices=True))
+    verify(RowSparseProblem(as_covariance(X, scale=True), 2, 5), certificate)
+    if level == "exact":
+        assert certificate.status.value == "optimal"
+
+
+def test_the_exact_solver(X):
+    model = FeatureSparsePCA(2, 5, scale=True, solver="exact", random_state=0).fit(X)
+    assert model.solver_ == "exact"
+    assert model.status_ == "completed"
+    assert model.certificate_.status.value == "optimal"
+    assert model.objective_ == pytest.approx(best_by_enumeration(np.corrcoef(X.T), 2, 5))
+
+
+def test_a_better_choice_found_while_certifying_is_taken(X):
+    """IPU alone is stuck on the wine data at m=2, k=5; the search is not."""
+    stuck = FeatureSparsePCA(2, 5, scale=True, solver="ipu").fit(X)
+    best = best_by_enumeration(np.corrcoef(X.T), 2, 5)
+    assert stuck.objective_ < 0.999 * best
+    model = clone(stuck).set_params(certify="exact").fit(X)
+    assert model.objective_ == pytest.approx(best, rel=1e-9)
+    assert model.solver_ == "ipu"
+    C = model.components_
+    np.testing.assert_allclose(C @ C.T, np.eye(2), atol=1e-12)
+
+
+def test_a_second_fit_forgets_the_certificate(X):
+    model = FeatureSparsePCA(2, 5, solver="ipu", certify="fast").fit(X)
+    assert model.certificate_.gap >= 0
+    model.set_params(certify=False).fit(X)
+    assert not hasattr(model, "certificate_")
+
+
+def test_include_exclude_and_the_smallest_k(X):
+    model = FeatureSparsePCA(
+        2, explained_share=0.8, scale=True, include=[0], exclude=[6], certify="exact",
+        random_state=0,
+    ).fit(X)  # fmt: skip
+    certificate = model.certificate_
+    k = model.n_features_to_select_
+    assert certificate.n_features_to_select == k
+    best = best_by_enumeration(np.corrcoef(X.T), 2, k, [0], [6])
+    assert certificate.lower == pytest.approx(best, rel=1e-9)
+
+
+def test_the_search_log_goes_to_standard_error(X, capsys):
+    FeatureSparsePCA(
+        2, 5, scale=True, solver="ipu", certify="exact", verbose=1
+    ).fit(X)  # fmt: skip
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "nodes     open  features          lower          upper       gap" in printed.err
+    assert printed.err.rstrip().endswith("%")
+
+
+def test_time_limit_is_for_fit_and_proof_together(X):
+    model = FeatureSparsePCA(2, 5, solver="ipu", certify="exact", time_limit=1e-6).fit(X)
+    assert model.status_ == "time limit"
+    assert not hasattr(model, "certificate_")
+
+
+def test_options_of_the_proof(X, tmp_path):
+    path = tmp_path / "search.npz"
+    model = FeatureSparsePCA(
+        2, 5, solver="ipu", certify="exact", solver_options={"checkpoint": path, "k_grid": [7]}
+    ).fit(X)
+    assert path.exists()
+    assert np.isfinite(model.certificate_.upper_at(7))
