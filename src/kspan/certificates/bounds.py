@@ -201,8 +201,11 @@ def low_rank_dual_bound(X: FloatArray, factor: FloatArray, m: int, k: int, force
     mass = float(np.einsum("ij,ij->", R, R))
     # Householder QR is backward stable: columns are off by a modest multiple of (n+r)·d·u.
     error = 4 * (d + n + r) * (n + r) ** 0.5 * UNIT * mass
-    few = min(m, len(M))
-    ky_fan = max(top_eigenvalue_sum(M, few), 0.0) + m * error
+    if not np.isfinite(mass):
+        raise FloatingPointError("the matrix of the bound is not finite")
+    # The other d - len(M) eigenvalues are zeros, and may be among the m largest.
+    values = np.append(np.linalg.eigvalsh(M), np.zeros(min(m, d - len(M))))
+    ky_fan = float(np.sort(values)[-m:].sum()) + m * (error + 4 * (len(M) + 2) * UNIT * mass)
     scores = np.einsum("ir,ir->i", factor, factor) * (1 + (r + 8) * UNIT)
     value = ky_fan + best_sum(scores, forced, k)
     if not np.isfinite(value):
