@@ -147,57 +147,49 @@ class Certifier:
         self.note(report=False)
 
     def closed_forms(self) -> None:
-        """Row sums, and B = Σ(λ_i - σ)u_iu_i' with the best σ (σ = 0 is Theorem 5.1's bound).
+        """Row sums, and B = Σ(λ_i - σ)₊u_iu_i' with the best σ.
 
-        Ritz values only suggest σ; the Ky Fan sum of A - B is computed from scratch.
+        σ = 0 is Theorem 5.1's bound, σ = λ₁ the sum of the leading eigenvalues. Ritz values only
+        suggest σ; the Ky Fan sum of A - B is then computed from scratch.
         """
         covariance = self.problem.covariance
-        wide = self.n_samples and self.n_samples < self.features.size
-        if self.features.size > FAST_LIMIT and not wide:
+        wide = 0 < self.n_samples < self.features.size
+        X = covariance.sample_factor() if wide else None
+        if X is None and (wide or self.features.size > FAST_LIMIT):
             self.note()
             return
-        pairs = covariance.leading(min(2 * self.m, covariance.n_features))
-        scale = unit_scale(float(covariance.diagonal().max()))
-        factor = self._shifted_factor(pairs.values / scale, pairs.vectors)[self.features]
         forced = self.forced[self.features]
-        nothing = np.zeros((self.features.size, 0))
-        if wide:
-            X = covariance.sample_factor()
-            if X is None:
-                self.note()
-                return
-            X = X[:, self.features] / np.sqrt(scale)
-
-            def evaluate(F: FloatArray) -> float:
-                return low_rank_dual_bound(X, F, self.m, self.k, forced).value
-        else:
-            A, scale = dense_matrix(self.problem, self.features)
-            factor = self._shifted_factor(pairs.values / scale, pairs.vectors)[self.features]
+        scale = unit_scale(float(covariance.diagonal().max()))
+        pairs = covariance.leading(min(2 * self.m, covariance.n_features))
+        factor = self._shifted_factor(pairs.values / scale, pairs.vectors)[self.features]
+        if X is None:
+            A = covariance.submatrix(self.features) / scale
+            A = 0.5 * (A + A.T)
             self.proof.offer(row_bound(A, self.m, self.k) * scale, "row sums", RowWitness())
-
-            def evaluate(F: FloatArray) -> float:
-                return dual_bound(A, F, self.m, self.k, forced, n_samples=self.n_samples).value
-
-        for name, F in (("shifted eigenvalues", factor), ("eigenvalues", nothing)):
-            witness = DualWitness(scale, self.features, F)
-            self.proof.offer(evaluate(F) * scale, name, witness)
-            self.proof.n_eigensolves += 1
+            bound = dual_bound(A, factor, self.m, self.k, forced, n_samples=self.n_samples)
+        else:
+            X = X[:, self.features] / np.sqrt(scale)
+            bound = low_rank_dual_bound(X, factor, self.m, self.k, forced)
+        witness = DualWitness(scale, self.features, factor)
+        self.proof.offer(bound.value * scale, "shifted eigenvalues", witness)
+        self.proof.n_eigensolves += 1
         self.note()
 
     def _shifted_factor(self, values: FloatArray, vectors: FloatArray) -> FloatArray:
-        """Factor of Σ_{i≤m}(λ_i - σ)_+ u_iu_i' with σ from a grid in [0, λ_m]."""
+        """Factor of Σ_{i≤m}(λ_i - σ)₊u_iu_i', for the σ that looks best."""
         m = self.m
         values = np.maximum(values, 0.0)
         leading, rest = values[:m], values[m:]
         squares = vectors[:, :m] ** 2
         best, best_shift = np.inf, np.zeros(m)
-        for sigma in np.linspace(0.0, leading[-1], 13):
+        for sigma in (*np.linspace(0.0, leading[-1], 13), leading[0]):
             shift = np.maximum(leading - sigma, 0.0)
             left = np.sort(np.concatenate([leading - shift, rest]))[::-1][:m].sum()
             scores = np.sort(squares @ shift)[::-1][: self.k].sum()
             if left + scores < best:
                 best, best_shift = left + scores, shift
-        return vectors[:, :m] * np.sqrt(best_shift)
+        used = best_shift > 0
+        return vectors[:, :m][:, used] * np.sqrt(best_shift[used])
 
     # --- tight and exact, as long as A fits
 
