@@ -78,6 +78,9 @@ def certify(
         raise ValueError("The solution belongs to a problem with another number of features.")
     if solution.support.size != problem.n_features_to_select:
         raise ValueError("The solution belongs to a problem with another n_features_to_select.")
+    support = set(solution.support.tolist())
+    if not support.issuperset(problem.include) or not support.isdisjoint(problem.exclude):
+        raise ValueError("The solution breaks include or exclude of the problem.")
     return Certifier(
         problem,
         solution.support,

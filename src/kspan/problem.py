@@ -54,6 +54,9 @@ class RowSparseProblem:
         for name, value in (("n_components", m), ("n_features_to_select", k)):
             if not _is_count(value):
                 raise ValueError(f"{name} must be an integer, got {value!r}.")
+        m, k = int(m), int(k)
+        object.__setattr__(self, "n_components", m)
+        object.__setattr__(self, "n_features_to_select", k)
         if not 1 <= m <= d:
             raise ValueError(f"n_components={m} must be between 1 and n_features={d}.")
         if not m <= k <= d:

@@ -31,7 +31,10 @@ off by (n_samples+2)u·tr A. Sums of k numbers of one sign are off by ku of them
 divide by a power of two first, so nothing under- or overflows.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 import scipy.linalg
@@ -40,6 +43,35 @@ from kspan.arrays import FloatArray, Index, Mask
 from kspan.certificates.witness import SampleWitness, SplitWitness, Strengthening
 
 UNIT = 2.0**-53
+
+# Data are in units of their scale: no honest witness has numbers outside this range.
+SMALLEST, LARGEST = 1e-100, 1e100
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+def _refuses_overflow(
+    function: Callable[_Arguments, _Result],
+) -> Callable[_Arguments, _Result]:
+    """Turn overflow and failing eigensolvers into `FloatingPointError`."""
+
+    @wraps(function)
+    def wrapped(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+        try:
+            with np.errstate(over="raise", invalid="raise", divide="raise", under="ignore"):
+                return function(*args, **kwargs)
+        except np.linalg.LinAlgError as error:
+            raise FloatingPointError(f"no eigenvalues: {error}") from None
+
+    return wrapped
+
+
+def _require_range(*arrays: FloatArray) -> None:
+    """Refuse what is not finite or too large to be honest."""
+    for array in arrays:
+        if not bool((np.abs(array) <= LARGEST).all()):
+            raise FloatingPointError("the witness is not finite, or too large")
 
 
 @dataclass(frozen=True)
@@ -119,15 +151,16 @@ def row_bound(A: FloatArray, m: int, k: int) -> float:
     return best
 
 
+@_refuses_overflow
 def strengthened(
     A: FloatArray, k: int, H: FloatArray, beta: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
     """Return ``A - sym(H) + Diag(β)``, the scores that go with it, and the rounding error."""
+    if not ((np.abs(H) <= LARGEST).all() and (beta >= 0).all() and (beta <= LARGEST).all()):
+        raise FloatingPointError("the strengthening is not finite, too large or negative")
     largest = np.abs(H).max(axis=1, initial=0.0)
     used = largest > 0
-    if not (np.isfinite(H).all() and np.isfinite(beta).all() and (beta >= 0).all()):
-        raise FloatingPointError("the strengthening is not finite")
-    if not (beta[used] > 0).all():
+    if not (beta[used] >= SMALLEST).all():
         raise FloatingPointError("a row of H has no positive beta")
     C = A - 0.5 * (H + H.T)
     C[np.arange(len(A)), np.arange(len(A))] += beta
@@ -148,6 +181,7 @@ def spread(strengthening: Strengthening, allowed: Index) -> tuple[FloatArray, Fl
     return H, beta
 
 
+@_refuses_overflow
 def dual_bound(
     A: FloatArray,
     factor: FloatArray | None,
@@ -164,8 +198,9 @@ def dual_bound(
     if factor is None:
         return trace_bound(np.diagonal(A), forced, k)
     n, r = factor.shape
-    if len(A) != n or not np.isfinite(factor).all():
-        raise FloatingPointError("the factor does not fit the matrix or is not finite")
+    if len(A) != n:
+        raise FloatingPointError("the factor does not fit the matrix")
+    _require_range(factor)
     C, offset, error = A, np.zeros(n), 0.0
     if strengthening is not None:
         C, offset, error = strengthened(A, k, *strengthening)
@@ -184,6 +219,7 @@ def dual_bound(
     return Bound(value, scores, ky_fan)
 
 
+@_refuses_overflow
 def low_rank_dual_bound(X: FloatArray, factor: FloatArray, m: int, k: int, forced: Mask) -> Bound:
     """``D(FF'; k)`` for ``A = X'X`` with few rows in X: nothing of d×d is formed.
 
@@ -192,8 +228,7 @@ def low_rank_dual_bound(X: FloatArray, factor: FloatArray, m: int, k: int, force
     """
     n, d = X.shape
     r = factor.shape[1]
-    if not np.isfinite(factor).all():
-        raise FloatingPointError("the factor is not finite")
+    _require_range(factor)
     R: FloatArray = np.linalg.qr(np.hstack([X.T, factor]), mode="r")  # type: ignore[assignment]
     signs = np.concatenate([np.ones(n), -np.ones(r)])
     M = (R * signs) @ R.T
@@ -201,8 +236,6 @@ def low_rank_dual_bound(X: FloatArray, factor: FloatArray, m: int, k: int, force
     mass = float(np.einsum("ij,ij->", R, R))
     # Householder QR is backward stable: columns are off by a modest multiple of (n+r)·d·u.
     error = 4 * (d + n + r) * (n + r) ** 0.5 * UNIT * mass
-    if not np.isfinite(mass):
-        raise FloatingPointError("the matrix of the bound is not finite")
     # The other d - len(M) eigenvalues are zeros, and may be among the m largest.
     values = np.append(np.linalg.eigvalsh(M), np.zeros(min(m, d - len(M))))
     ky_fan = float(np.sort(values)[-m:].sum()) + m * (error + 4 * (len(M) + 2) * UNIT * mass)
@@ -226,6 +259,7 @@ def positive_eigenvalue_sum(M: FloatArray, m: int, weight: float, length: int) -
     return float(np.maximum(values, 0.0).sum()) + m * 8 * (n + length + 8) * UNIT * weight
 
 
+@_refuses_overflow
 def split_bound(
     A: FloatArray,
     variances: FloatArray,
@@ -261,10 +295,9 @@ def split_bound(
     F = witness.factor[keep]
     G = witness.cone[np.ix_(keep, keep)].copy()
     alpha = witness.alpha[keep].copy()
-    if not (np.isfinite(F).all() and np.isfinite(G).all() and np.isfinite(alpha).all()):
-        raise FloatingPointError("the witness is not finite")
+    _require_range(F, G, alpha)
     np.fill_diagonal(G, 0.0)
-    idle = ~(alpha > 0)  # rows without a positive weight carry no cone
+    idle = ~(alpha >= SMALLEST)  # rows without a positive weight carry no cone
     G[idle], alpha[idle] = 0.0, 0.0
     squares = np.einsum("ij,ij->i", G, G)
     beta = np.where(idle, 0.0, squares / (4 * np.where(idle, 1.0, alpha)))
@@ -282,6 +315,7 @@ def split_bound(
     return value
 
 
+@_refuses_overflow
 def sample_bound(
     X: FloatArray, m: int, k: int, witness: SampleWitness, forced: Mask, allowed: Mask
 ) -> float:
@@ -308,9 +342,11 @@ def sample_bound(
     keep = allowed[witness.active]
     active, P = witness.active[keep], witness.vectors[:, keep]
     factor, tau = witness.common, float(witness.floor)
-    finite = np.isfinite(factor).all() and np.isfinite(P).all() and np.isfinite(tau)
-    if not (finite and tau > 0 and np.unique(active).size == active.size):
-        raise FloatingPointError("the witness is not finite, or names a feature twice")
+    _require_range(factor, P)
+    if not SMALLEST <= tau <= LARGEST:
+        raise FloatingPointError("the floor of the witness is not a positive number of fair size")
+    if np.unique(active).size != active.size:
+        raise FloatingPointError("the witness names a feature twice")
     mass = float((factor * factor).sum()) + tau * r
     metric = factor @ factor.T
     try:
@@ -332,8 +368,8 @@ def sample_bound(
     if active.size:
         Q = whiten(P)
         minus, plus = W[:, active] - Q, W[:, active] + Q
-        lengths = np.einsum("ij,ij->j", minus, minus) * np.einsum("ij,ij->j", plus, plus)
-        s[active] = 0.5 * (np.einsum("ij,ij->j", minus, plus) + np.sqrt(lengths))
+        lengths = np.linalg.norm(minus, axis=0) * np.linalg.norm(plus, axis=0)
+        s[active] = 0.5 * (np.einsum("ij,ij->j", minus, plus) + lengths)
         size[active] = 2 * (np.einsum("ij,ij->j", W[:, active], W[:, active]) + (Q * Q).sum(axis=0))
     s = np.maximum(s, 0.0) + (4 * loss + 4 * (r + 8) * UNIT) * size
     sigma = best_sum(s[allowed], forced[allowed], k)

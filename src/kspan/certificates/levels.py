@@ -9,7 +9,7 @@ exact   the same, then branch and bound until the gap is closed or a budget is s
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from kspan.certificates.branch_and_bound import (
     start_search,
 )
 from kspan.certificates.certificate import OPTIMAL_GAP, Certificate, CertificateStatus
-from kspan.certificates.matrices import dense_matrix
+from kspan.certificates.matrices import DENSE_LIMIT, dense_matrix
 from kspan.certificates.outcome import Outcome
 from kspan.certificates.relaxation import Relaxation
 from kspan.certificates.sample_space import solve_sample_space
@@ -44,12 +44,6 @@ from kspan.certificates.witness import (
 )
 from kspan.problem import RowSparseProblem
 from kspan.progress import Callback, Monitor, Status
-
-# Up to this many features A is formed and relaxed as a whole; an iteration costs O(d³).
-DENSE_LIMIT = 1000
-
-# Closed forms that look at all of A are tried up to this many features.
-FAST_LIMIT = 2048
 
 # Features that the split bound relaxes, and its iterations.
 N_INSIDE, SPLIT_ITER = 500, 400
@@ -115,18 +109,22 @@ class Certifier:
         self.allowed = problem.allowed
         self.features = np.flatnonzero(self.allowed)
         self.n_samples = problem.covariance.n_samples or 0
+        self.seconds_before = 0.0  # spent by the search that a checkpoint holds
         candidate = problem.refit(np.sort(support))
         self.proof = _Proof(candidate.support, candidate.objective)
 
     def run(self) -> Certificate:
         """Make the certificate."""
         self.by_trace()
-        if self.level == "fast":
-            self.closed_forms()
-        elif self.features.size <= DENSE_LIMIT:
-            self.search(max_nodes=1 if self.level == "tight" else self.options.max_nodes)
-        else:
-            self.wide()
+        try:
+            if self.level == "fast":
+                self.closed_forms()
+            elif self.features.size <= DENSE_LIMIT:
+                self.search(max_nodes=1 if self.level == "tight" else self.options.max_nodes)
+            else:
+                self.wide()
+        except KeyboardInterrupt:
+            self.monitor.stopped = Status.INTERRUPTED
         return self.finish()
 
     def note(self, *, report: bool = True) -> None:
@@ -153,9 +151,10 @@ class Certifier:
         suggest σ; the Ky Fan sum of A - B is then computed from scratch.
         """
         covariance = self.problem.covariance
-        wide = 0 < self.n_samples < self.features.size
-        X = covariance.sample_factor() if wide else None
-        if X is None and (wide or self.features.size > FAST_LIMIT):
+        # As in `verify`: small matrices are formed, of large ones only wide data has a spectrum.
+        small = self.features.size <= DENSE_LIMIT
+        X = None if small else covariance.sample_factor()
+        if not small and X is None:
             self.note()
             return
         forced = self.forced[self.features]
@@ -202,30 +201,38 @@ class Certifier:
         if self.checkpoint is not None:
             keeper = Keeper(self.checkpoint, self._fingerprint(A, scale), self.checkpoint_every)
             found = keeper.load()
-        search = found or start_search(
-            A, scale, self.m, self.k, self.forced, self.features, self.proof.support
-        )
-        options = Options(**{**vars(self.options), "max_nodes": max_nodes})
+        proof = self.proof
+        search = start_search(A, scale, self.m, self.k, self.forced, self.features, proof.support)
+        if found is not None:
+            if search.lower > found.lower:  # the caller knows better by now
+                found.support, found.lower = search.support, search.lower
+            search = found
+            proof.history.clear()  # the first line of the resumed history is the first of all
+        earlier = search.seconds
+        options = replace(self.options, max_nodes=max_nodes)
         solver = BranchAndBound(
             search, A, self.m, self.k, n_samples=self.n_samples, heuristic=self.heuristic,
             options=options, monitor=self.monitor, keeper=keeper,
         )  # fmt: skip
         solver.run()
-        proof = self.proof
+        self.seconds_before = earlier
         proof.support = search.support
         proof.lower = self.problem.refit(search.support).objective
         method = "relaxation" if search.n_nodes <= 1 else "branch and bound"
         proof.offer(search.upper * scale, method, search.proof())
-        proof.proved_in, proof.proved_out = search.settled_at_root()
+        if proof.method == method:
+            proof.proved_in, proof.proved_out = search.settled_at_root()
         proof.n_nodes, proof.n_eigensolves = search.n_nodes, search.n_eigensolves
         proof.history += search.history
         self.keep_path(A, scale)
 
     def _fingerprint(self, A: FloatArray, scale: float) -> str:
+        """Identify the problem and how it is searched, but for the budget of nodes."""
         sha = hashlib.sha256(np.ascontiguousarray(A).tobytes())
-        asked = (scale, self.m, self.k, self.problem.include, self.problem.exclude, self.options)
-        sha.update(repr([np.asarray(part).tolist() if i in (3, 4) else part
-                         for i, part in enumerate(asked)]).encode())  # fmt: skip
+        include, exclude = (np.asarray(part).tolist() for part in
+                            (self.problem.include, self.problem.exclude))  # fmt: skip
+        options = replace(self.options, max_nodes=0)
+        sha.update(repr((scale, self.m, self.k, include, exclude, options)).encode())
         return sha.hexdigest()
 
     def keep_path(self, A: FloatArray, scale: float) -> None:
@@ -237,6 +244,8 @@ class Certifier:
             n_free = k - int(forced.sum())
             if not (self.m < k and 0 < n_free < int((~forced).sum())):
                 continue
+            if self.monitor.out_of_time():
+                break
             relax = Relaxation(A, self.m, k, forced)
             relax.run(PATH_ITER, precision=1e-4 * max(relax.upper, 0.0))
             self.proof.n_eigensolves += relax.n_eigensolves
@@ -268,29 +277,29 @@ class Certifier:
             "target": proof.lower / scale,
             "monitor": self.monitor,
         }
-        try:
-            X = covariance.sample_factor()
-            if X is not None:
-                outcome = solve_sample_space(
+        X = covariance.sample_factor()
+        if X is not None:
+            outcome = Outcome()
+            try:
+                solve_sample_space(
                     X / np.sqrt(scale), self.m, self.k, support=proof.support,
-                    max_iter=SAMPLE_ITER, **asked,
+                    max_iter=SAMPLE_ITER, outcome=outcome, **asked,
                 )  # fmt: skip
+            finally:  # whatever was reached before an interrupt counts
                 self.take("sample space", outcome, scale)
-            if (X is None or self.m > 1) and not self.monitor.out_of_time():
-                inside = choose_inside(
-                    variances, N_INSIDE, proof.support, self.forced, self.allowed
-                )
-                A = covariance.submatrix(inside) / scale
-                outcome = solve_split(
-                    0.5 * (A + A.T), variances / scale, self.m, self.k,
-                    inside=inside, n_samples=self.n_samples, max_iter=SPLIT_ITER, **asked,
+        if (X is None or self.m > 1) and not self.monitor.out_of_time():
+            inside = choose_inside(variances, N_INSIDE, proof.support, self.forced, self.allowed)
+            A = covariance.submatrix(inside) / scale
+            outcome = Outcome()
+            try:
+                solve_split(
+                    0.5 * (A + A.T), variances / scale, self.m, self.k, inside=inside,
+                    n_samples=self.n_samples, max_iter=SPLIT_ITER, outcome=outcome, **asked,
                 )  # fmt: skip
+            finally:
                 self.take("split", outcome, scale)
-                if self.heuristic is not None and outcome.scores is not None:
-                    self.improve(outcome.scores)
-        except KeyboardInterrupt:
-            self.monitor.stopped = Status.INTERRUPTED
-            self.note(report=False)
+            if self.heuristic is not None and outcome.scores is not None:
+                self.improve(outcome.scores)
 
     def take(self, method: str, outcome: Outcome, scale: float) -> None:
         """Keep what a solver found."""
@@ -320,7 +329,7 @@ class Certifier:
             status = CertificateStatus.OPTIMAL
         elif self.monitor.stopped is not None:
             status = _STATUS[self.monitor.stopped]
-        seconds = self.monitor.seconds
+        seconds = self.seconds_before + self.monitor.seconds
         history = [*proof.history, [seconds, proof.lower, upper]]
         return Certificate(
             lower=proof.lower, upper=upper, status=status, level=self.level,

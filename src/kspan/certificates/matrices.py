@@ -6,6 +6,9 @@ from kspan.arrays import FloatArray, Index
 from kspan.certificates.bounds import unit_scale
 from kspan.problem import RowSparseProblem
 
+# Up to this many features A is formed and relaxed as a whole; an iteration costs O(d³).
+DENSE_LIMIT = 1000
+
 
 def dense_matrix(problem: RowSparseProblem, features: Index) -> tuple[FloatArray, float]:
     """Return A on some features, exactly symmetric, divided by a power of two, and that power."""

@@ -126,9 +126,8 @@ class Relaxation:
             self.theta, self.nu = start.theta, start.nu
             self._rescale()
         self._factor: FloatArray | None = None
-        self.kkt: FloatArray | None = (
-            None  # last Newton matrix, in (logits of the free features, theta, eta)
-        )
+        # The last Newton matrix, in (logits of the free features, theta, eta).
+        self.kkt: FloatArray | None = None
         self._evaluate()
 
     # ------------------------------------------------------------------ starting points

@@ -52,13 +52,13 @@ def solve_sample_space(
     max_iter: int,
     target: float,
     monitor: Monitor,
-) -> Outcome:
+    outcome: Outcome,
+) -> None:
     """Lower the bound until `max_iter`, `target`, little gain, or until told to stop.
 
     `X` (r × d, ``A = X'X``), `lower`, `target` and the bound are in units of `scale`; `support`
     only gives the starting point.
     """
-    outcome = Outcome()
     free = allowed & ~forced
     n_free = k - int(forced.sum())
     r = X.shape[0]
@@ -68,7 +68,7 @@ def solve_sample_space(
     names, forced_names = np.flatnonzero(free), np.flatnonzero(forced)
     variance = np.einsum("ij,ij->j", Z, Z)
     if n_free <= 0 or not variance.any():
-        return outcome
+        return
 
     guess = X[:, support] @ X[:, support].T
     Y = 0.3 * m / r * identity + 0.7 * m * guess / np.trace(guess)
@@ -148,7 +148,6 @@ def solve_sample_space(
             capped = _capped(np.maximum(values, 1e-15 * values[-1]), m)
             Q = R @ Q
             Y = (Q * ((1 - mix) * capped + mix * m / r)) @ Q.T
-    return outcome
 
 
 def _secular_roots(squares: FloatArray, shift: FloatArray, max_iter: int = 60) -> FloatArray:

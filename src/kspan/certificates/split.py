@@ -72,7 +72,8 @@ def solve_split(
     max_iter: int,
     target: float,
     monitor: Monitor,
-) -> Outcome:
+    outcome: Outcome,
+) -> None:
     """Lower the split bound until `max_iter`, until it reaches `target`, or until told to stop.
 
     `A` (on T) and `variances` (of all features) are in units of `scale`, and so are `lower`,
@@ -99,7 +100,6 @@ def solve_split(
     state[3 * t] = z - P[diagonal]
     rank_fantope, rank_negative = 4 * m + 8, 40
     accelerate = Anderson(MEMORY, state.size, dtype)
-    outcome = Outcome()
 
     for iteration in range(1, max_iter + 1):
         v_fantope, v_psd = state[:t], state[t : 2 * t]
@@ -162,4 +162,3 @@ def solve_split(
             accelerate.clear()
     outcome.scores = np.zeros(variances.size)
     outcome.scores[inside] = z
-    return outcome

@@ -12,6 +12,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -33,6 +34,9 @@ def save(path: str | os.PathLike[str], value: Any) -> None:
             header = np.frombuffer(text.encode(), dtype=np.uint8)
             named = {f"array_{i}": array for i, array in enumerate(arrays)}
             np.savez(file, header=header, **named)  # type: ignore[arg-type]
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)  # as open() would have made it
         os.replace(temporary, target)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -41,18 +45,22 @@ def save(path: str | os.PathLike[str], value: Any) -> None:
 
 def load(path: str | os.PathLike[str], types: Iterable[type]) -> Any:
     """Read what `save` wrote, making instances of the given dataclasses and enums only."""
-    with np.load(path, allow_pickle=False) as file:
-        document = json.loads(file["header"].tobytes().decode())
-        if document.get("format") != FORMAT:
-            raise ValueError(
-                f"{path}: format {document.get('format')!r}, this version reads {FORMAT}."
-            )
-        arrays = [file[f"array_{i}"] for i in range(len(file.files) - 1)]
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            document = json.loads(file["header"].tobytes().decode())
+            arrays = [file[f"array_{i}"] for i in range(len(file.files) - 1)]
+    except (AttributeError, KeyError, TypeError, UnicodeDecodeError, ValueError, BadZipFile):
+        raise ValueError(f"{os.fspath(path)}: not a file of kspan") from None
+    found = document.get("format")
+    if found != FORMAT:
+        raise ValueError(f"{os.fspath(path)}: format {found!r}, this version reads {FORMAT}")
     return _unpack(document["value"], arrays, {kind.__name__: kind for kind in types})
 
 
 def _pack(value: Any, arrays: list[np.ndarray]) -> Any:
     if isinstance(value, np.ndarray):
+        if value.dtype.kind not in "biuf":
+            raise TypeError(f"cannot store an array of {value.dtype}")
         arrays.append(value)
         return {"array": len(arrays) - 1}
     if isinstance(value, Enum):

@@ -23,8 +23,13 @@ from kspan.certificates.bounds import (
     spread,
     trace_bound,
 )
-from kspan.certificates.certificate import Certificate, CertificateError
-from kspan.certificates.matrices import dense_matrix, sample_matrix
+from kspan.certificates.certificate import (
+    OPTIMAL_GAP,
+    Certificate,
+    CertificateError,
+    CertificateStatus,
+)
+from kspan.certificates.matrices import DENSE_LIMIT, dense_matrix, sample_matrix
 from kspan.certificates.screening import cut_levels
 from kspan.certificates.witness import (
     DualWitness,
@@ -78,12 +83,23 @@ def verify(problem: RowSparseProblem, certificate: Certificate) -> tuple[float, 
     _same_problem(problem, certificate)
     if certificate.compute_digest() != certificate.digest:
         raise CertificateError("digest: the certificate was changed after it was made")
-    lower = _lower(problem, certificate)
-    _agree("lower", lower, certificate.lower)
-    for number, path in enumerate(certificate.path):
-        _check_path(problem, path, f"path witness {number}")
-    upper = max(_upper(problem, certificate), lower)
+    try:
+        lower = _lower(problem, certificate)
+        _agree("lower", lower, certificate.lower)
+        for number, path in enumerate(certificate.path):
+            _check_path(problem, path, f"path witness {number}")
+        upper = max(_upper(problem, certificate), lower)
+    except CertificateError:
+        raise
+    except FloatingPointError as error:
+        raise CertificateError(f"witness: {error}") from None
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # Arrays of a wrong kind or shape: a file may hold anything.
+        raise CertificateError(f"witness: does not fit the problem ({error})") from None
     _follow("upper", upper, certificate.upper)
+    _check_settled(certificate, lower)
+    if certificate.status is CertificateStatus.OPTIMAL:
+        _need(certificate.gap <= OPTIMAL_GAP, f"status: optimal, but the gap is {certificate.gap}")
     return lower, upper
 
 
@@ -154,35 +170,26 @@ def _upper(problem: RowSparseProblem, certificate: Certificate) -> float:
     forced, allowed = _masks(problem)
     variances = problem.covariance.diagonal()
     n_samples = problem.covariance.n_samples or 0
-    try:
-        if isinstance(witness, TraceWitness):
-            return trace_bound(variances[allowed], forced[allowed], k).value
-        if isinstance(witness, RowWitness):
-            A, scale = dense_matrix(problem, np.flatnonzero(allowed))
-            return row_bound(A, m, k) * scale
-        if isinstance(witness, DualWitness):
-            return _dual(problem, witness, k).value * witness.scale
-        if isinstance(witness, SplitWitness | SampleWitness):
-            _need(_is_scale(witness.scale), "witness: the scale is not a power of four")
-        if isinstance(witness, SplitWitness):
-            inside = _features(witness.inside, problem.n_features, "witness")
-            A = problem.covariance.submatrix(inside) / witness.scale
-            value = split_bound(
-                A, variances / witness.scale, m, k, witness, forced, allowed, n_samples
-            )
-            return value * witness.scale
-        if isinstance(witness, SampleWitness):
-            _features(witness.active, problem.n_features, "witness")
-            X = sample_matrix(problem) / math.sqrt(witness.scale)
-            return sample_bound(X, m, k, witness, forced, allowed) * witness.scale
-        if isinstance(witness, TreeWitness):
-            return _TreeChecker(problem, witness).upper() * witness.scale
-    except FloatingPointError as error:
-        raise CertificateError(f"witness: {error}") from None
-    except (ValueError, IndexError) as error:
-        if isinstance(error, CertificateError):
-            raise
-        raise CertificateError(f"witness: does not fit the problem ({error})") from None
+    if isinstance(witness, TraceWitness):
+        return trace_bound(variances[allowed], forced[allowed], k).value
+    if isinstance(witness, RowWitness):
+        A, scale = dense_matrix(problem, np.flatnonzero(allowed))
+        return row_bound(A, m, k) * scale
+    if isinstance(witness, DualWitness):
+        return _dual(problem, witness, k).value * witness.scale
+    if isinstance(witness, SplitWitness | SampleWitness):
+        _need(_is_scale(witness.scale), "witness: the scale is not a power of four")
+    if isinstance(witness, SplitWitness):
+        inside = _features(witness.inside, problem.n_features, "witness")
+        A = problem.covariance.submatrix(inside) / witness.scale
+        value = split_bound(A, variances / witness.scale, m, k, witness, forced, allowed, n_samples)
+        return value * witness.scale
+    if isinstance(witness, SampleWitness):
+        _features(witness.active, problem.n_features, "witness")
+        X = sample_matrix(problem) / math.sqrt(witness.scale)
+        return sample_bound(X, m, k, witness, forced, allowed) * witness.scale
+    if isinstance(witness, TreeWitness):
+        return _TreeChecker(problem, witness).upper() * witness.scale
     raise CertificateError(f"witness: unknown kind {type(witness).__name__}")
 
 
@@ -191,13 +198,14 @@ def _dual(problem: RowSparseProblem, witness: DualWitness | PathWitness, k: int)
     features = _features(witness.features, problem.n_features, "witness")
     _need(np.array_equal(features, np.flatnonzero(allowed)), "witness: lacks a feature")
     _need(_is_scale(witness.scale), "witness: the scale is not a power of four")
-    n_samples = problem.covariance.n_samples
+    _need(len(witness.factor) == features.size, "witness: the factor has a wrong shape")
     m, forced = problem.n_components, forced[features]
-    if n_samples is not None and n_samples < features.size:
+    if features.size > DENSE_LIMIT and problem.covariance.is_wide:
         X = sample_matrix(problem)[:, features] / math.sqrt(witness.scale)
         return low_rank_dual_bound(X, witness.factor, m, k, forced)
     A = problem.covariance.submatrix(features) / witness.scale
-    return dual_bound(A, witness.factor, m, k, forced, n_samples=n_samples or 0)
+    n_samples = problem.covariance.n_samples or 0
+    return dual_bound(0.5 * (A + A.T), witness.factor, m, k, forced, n_samples=n_samples)
 
 
 def _is_scale(scale: float) -> bool:
@@ -209,17 +217,33 @@ def _is_scale(scale: float) -> bool:
 
 
 def _check_path(problem: RowSparseProblem, path: PathWitness, what: str) -> None:
-    try:
-        bound = _dual(problem, path, problem.n_features_to_select)
-    except FloatingPointError as error:
-        raise CertificateError(f"{what}: {error}") from None
-    _agree(f"{what}, Ky Fan sum", bound.ky_fan, path.ky_fan)
-    size = float(bound.scores.max(initial=0.0))
+    bound = _dual(problem, path, problem.n_features_to_select)
+    size = float(bound.scores.max(initial=0.0)) + abs(bound.ky_fan)
+    _need(
+        abs(bound.ky_fan - path.ky_fan) <= AGREEMENT * size,
+        f"{what}, Ky Fan sum: claimed {path.ky_fan!r}, but {bound.ky_fan!r} follows",
+    )
     _need(
         path.scores.shape == bound.scores.shape
         and bool((np.abs(path.scores - bound.scores) <= AGREEMENT * size).all()),
         f"{what}: the scores do not follow from the factor",
     )
+
+
+def _check_settled(certificate: Certificate, lower: float) -> None:
+    """Require that the root's cuts, checked before, settle what is called proved in or out."""
+    witness = certificate.witness
+    fixed, removed = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.intp)]
+    if isinstance(witness, TreeWitness):
+        for cut in witness.records[0].reductions:
+            if cut.level * witness.scale < lower:
+                fixed.append(cut.fixed)
+                removed.append(cut.removed)
+    for what, claimed, follows in (
+        ("proved_in", certificate.proved_in, np.concatenate(fixed)),
+        ("proved_out", certificate.proved_out, np.concatenate(removed)),
+    ):
+        _need(bool(np.isin(claimed, follows).all()), f"{what}: a feature does not follow")
 
 
 class _TreeChecker:

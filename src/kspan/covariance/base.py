@@ -60,6 +60,11 @@ class Covariance(ABC):
     def restrict(self, support: Index) -> "Covariance":
         """Return the covariance of the chosen features alone."""
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether `sample_factor` has an answer."""
+        return False
+
     def sample_factor(self) -> FloatArray | None:
         """Return X with ``A = X'X`` when there is one with fewer rows than features, else None."""
         return None

@@ -31,9 +31,14 @@ class DenseDataCovariance(DataCovariance):
         self.n_passes += 1
         return self._centred(support) @ W
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether there are fewer samples than features."""
+        return self.n_samples < self.n_features
+
     def sample_factor(self) -> FloatArray | None:
         """Return the centred, scaled data over √(n - ddof), for wide data: a dense copy."""
-        if self.n_samples >= self.n_features:
+        if not self.is_wide:
             return None
         self.n_passes += 1
         return self._centred(np.arange(self.n_features)) / np.sqrt(self.n_samples - self.ddof)
