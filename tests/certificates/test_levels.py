@@ -98,7 +98,7 @@ def test_kinds_of_matrices(kind, level, m, k):
         assert_optimal(certificate, best)
 
 
-@pytest.mark.parametrize("exponent", [-249, -30, 30, 249])
+@pytest.mark.parametrize("exponent", [-249, 249])
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_power_of_four_changes_no_digit(exponent, level):
     """Dividing by the scale is exact, so 1e-150 and 1e150 are as good as 1."""
@@ -231,8 +231,11 @@ def use_wide_code(patch):
     patch.setattr(levels, "SAMPLE_ITER", 25)
 
 
-@pytest.mark.parametrize("relaxed_whole", [True, False], ids=["whole", "wide code"])
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(
+    ("level", "relaxed_whole"),
+    [("fast", True), ("tight", True), ("exact", True), ("tight", False)],
+    ids=["fast", "tight", "exact", "tight wide code"],
+)
 @pytest.mark.parametrize("name", data_sets())
 @pytest.mark.parametrize(("m", "k"), [(1, 3), (2, 4), (3, 5), (3, 3), (2, 9)])
 def test_data(monkeypatch, name, level, relaxed_whole, m, k):
@@ -249,7 +252,7 @@ def test_data(monkeypatch, name, level, relaxed_whole, m, k):
         assert_optimal(certificate, best)
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(
     seed=st.integers(0, 2**32 - 1), n=st.integers(2, 8), m=st.integers(1, 4), more=st.integers(0, 4)
 )

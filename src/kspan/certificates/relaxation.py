@@ -45,6 +45,10 @@ from kspan.arrays import FloatArray, Index, Mask
 _MAX_STEP = 3.0  # largest change of a logit in one step
 _FASTEST = np.log(0.1)  # largest cut of log(nu) in one step, near the path
 _FAST = np.log(0.4)  # farther from it
+_TRACE_WEIGHT = 2.0  # of an error of tr P in the distance from the path
+_SMALL = 100  # features up to which an evaluation is cheap and every step is made with care
+_TRACE_SLACK = (0.1, 0.3)  # an error of tr P that a step may make: small and large matrices
+_MAX_HALVINGS = (6, 4)
 
 
 @dataclass(frozen=True)
@@ -265,7 +269,8 @@ class Relaxation:
         kkt[:nf, nf + 1] = kkt[nf + 1, :nf] = -w
         rhs = np.zeros((nf + 2, 2))
         rhs[:nf, 0] = -w * (b + self.offset[f]) + nu * z
-        rhs[nf, 0] = -(self.m - self.z @ (self._Q2 @ self._y))
+        missing = self._missing_trace()
+        rhs[nf, 0] = -missing
         rhs[nf + 1, 0] = z.sum() - self.k_free
         # derivative of the residuals along log(nu)
         rhs[:nf, 1] = -(z1 * (self._Q2[f] @ (2 * nu - lam**2 * self._slope)) - nu * z)
@@ -276,7 +281,8 @@ class Relaxation:
             self.stalled = True
             return
         correct, follow = moves.T
-        size = np.abs(correct[:nf]).max()
+        # Off the path when the logits have to move or the trace is wrong.
+        size = max(float(np.abs(correct[:nf]).max()), _TRACE_WEIGHT * abs(missing))
         # far from the path: correct only; close: go as far along it as the cap allows
         ahead = 0.0
         if size < 1.0:
@@ -291,11 +297,21 @@ class Relaxation:
             _MAX_STEP / max(np.abs(move[:nf]).max(), 1e-300),
             limit / max(abs(move[nf]), 1e-300),
         )
-        self.logit[f] += scale * move[:nf]
-        self.theta += scale * move[nf]
-        self.nu = nu * np.exp(scale * ahead)
+        logit, theta = self.logit.copy(), self.theta
+        large = self.d > _SMALL
+        for _ in range(_MAX_HALVINGS[large]):
+            self.logit[f] = logit[f] + scale * move[:nf]
+            self.theta = theta + scale * move[nf]
+            self.nu = nu * np.exp(scale * ahead)
+            self._evaluate()
+            # With a small nu tr P is almost a step function of theta: Newton may jump over it.
+            if self.stalled or abs(self._missing_trace()) <= max(_TRACE_SLACK[large], abs(missing)):
+                break
+            scale *= 0.5
         self.centrality = size
-        self._evaluate()
+
+    def _missing_trace(self) -> float:
+        return self.m - float(self.z @ (self._Q2 @ self._y))
 
     @property
     def precision(self) -> float:
@@ -308,7 +324,7 @@ class Relaxation:
         for it in range(n_iter):
             if self.upper <= target or self.stalled:
                 return it
-            if self.precision <= precision and self.centrality < 0.5:
+            if self.precision <= precision and self.centrality < 0.05:
                 return it
             self.step()
         return n_iter

@@ -71,7 +71,8 @@ def solve_sample_space(
         return
 
     guess = X[:, support] @ X[:, support].T
-    Y = 0.3 * m / r * identity + 0.7 * m * guess / np.trace(guess)
+    total = float(np.trace(guess))
+    Y = m / r * identity if total == 0 else m * (0.3 / r * identity + 0.7 / total * guess)
     values, Q = np.linalg.eigh(Y)
     Y = (Q * _capped(np.maximum(values, 1e-12), m)) @ Q.T if r > m else identity
     kth = float(np.partition(variance, -min(n_free, variance.size))[-min(n_free, variance.size)])

@@ -86,9 +86,10 @@ def verify(problem: RowSparseProblem, certificate: Certificate) -> tuple[float, 
     try:
         lower = _lower(problem, certificate)
         _agree("lower", lower, certificate.lower)
-        for number, path in enumerate(certificate.path):
-            _check_path(problem, path, f"path witness {number}")
-        upper = max(_upper(problem, certificate), lower)
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            for number, path in enumerate(certificate.path):
+                _check_path(problem, path, f"path witness {number}")
+            upper = max(_upper(problem, certificate), lower)
     except CertificateError:
         raise
     except FloatingPointError as error:

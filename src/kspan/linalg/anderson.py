@@ -40,7 +40,10 @@ class Anderson:
         """Return the next point."""
         f, g = (image - point).ravel(), image.ravel()
         size = float(np.linalg.norm(f))
-        if not np.isfinite(size) or size > GROWTH * self._smallest:
+        if not np.isfinite(size):
+            self.clear()
+            return image
+        if size > GROWTH * self._smallest:
             self.clear()
         self._smallest = min(self._smallest, size)
         if self._last is not None:

@@ -1,0 +1,253 @@
+"""Projections against their definition: the nearest point of the set."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import brentq, minimize
+
+from kspan.linalg.projections import (
+    fill_capped,
+    negative_part,
+    project_fantope,
+    project_row_cones,
+)
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def symmetric(rng, n, spread=1.0):
+    M = rng.standard_normal((n, n)) * spread
+    return 0.5 * (M + M.T)
+
+
+# --- the Fantope
+
+
+def fantope_by_root_finding(M, m):
+    """All eigenvalues, and θ from another root finder."""
+    values, vectors = np.linalg.eigh(M)
+
+    def excess(theta):
+        return np.clip(values - theta, 0, 1).sum() - m
+
+    theta = brentq(excess, values[0] - 1, values[-1], xtol=1e-14)
+    return (vectors * np.clip(values - theta, 0, 1)) @ vectors.T
+
+
+@given(seeds, st.integers(2, 12), st.integers(1, 6), st.integers(1, 20), st.sampled_from([0.1, 3]))
+def test_fantope_projection(seed, n, m, guess, spread):
+    m = min(m, n - 1)
+    M = symmetric(np.random.default_rng(seed), n, spread)
+    P, rank = project_fantope(M, m, guess)
+    np.testing.assert_allclose(P, fantope_by_root_finding(M, m), atol=1e-10)
+    values = np.linalg.eigvalsh(P)
+    assert np.trace(P) == pytest.approx(m, abs=1e-10)
+    assert values[0] >= -1e-12
+    assert values[-1] <= 1 + 1e-12
+    assert rank >= (values > 1e-9).sum()
+
+
+@given(seeds)
+def test_fantope_projection_is_the_nearest_point(seed):
+    """⟨M - P, Q - P⟩ ≤ 0 for every Q of the set: projectors are its corners."""
+    rng = np.random.default_rng(seed)
+    M = symmetric(rng, 6)
+    P, _ = project_fantope(M, 2, 3)
+    for _ in range(10):
+        Q = np.linalg.qr(rng.standard_normal((6, 2)))[0]
+        assert ((M - P) * (Q @ Q.T - P)).sum() <= 1e-9
+
+
+@pytest.mark.parametrize("guess", [1, 3, 40])
+def test_fantope_with_equal_eigenvalues(guess):
+    """A multiple of the identity: every eigenvalue of P is m/n, however few are asked for."""
+    P, rank = project_fantope(2.0 * np.eye(40), 3, guess)
+    np.testing.assert_allclose(P, 3 / 40 * np.eye(40), atol=1e-12)
+    assert rank == 40
+
+
+def test_fantope_of_few_dimensions_is_the_identity():
+    M = symmetric(np.random.default_rng(0), 3)
+    for m in (3, 5):
+        P, rank = project_fantope(M, m, 2)
+        np.testing.assert_array_equal(P, np.eye(3))
+        assert rank == 3
+
+
+def test_a_projector_is_its_own_projection():
+    Q = np.linalg.qr(np.random.default_rng(0).standard_normal((30, 3)))[0]
+    P, _ = project_fantope(Q @ Q.T, 3, 4)
+    np.testing.assert_allclose(P, Q @ Q.T, atol=1e-12)
+
+
+def test_float32_stays_float32():
+    M = symmetric(np.random.default_rng(0), 30).astype(np.float32)
+    P, _ = project_fantope(M, 3, 5)
+    assert P.dtype == np.float32
+    assert negative_part(M, 5).dtype == np.float32
+    np.testing.assert_allclose(P, fantope_by_root_finding(M.astype(float), 3), atol=1e-4)
+
+
+# --- the PSD cone
+
+
+@given(seeds, st.integers(1, 12), st.integers(1, 20))
+def test_negative_part(seed, n, guess):
+    M = symmetric(np.random.default_rng(seed), n)
+    N = negative_part(M, guess)
+    values, vectors = np.linalg.eigh(M)
+    np.testing.assert_allclose(
+        M + N @ N.T, (vectors * np.maximum(values, 0)) @ vectors.T, atol=1e-10
+    )
+    assert N.shape == (n, (values < 0).sum())
+
+
+@pytest.mark.parametrize("guess", [1, 5])
+def test_negative_part_of_a_large_matrix_finds_all_of_it(guess):
+    """More negative eigenvalues than guessed, where the partial solver is used."""
+    M = symmetric(np.random.default_rng(1), 60)
+    N = negative_part(M, guess)
+    values = np.linalg.eigvalsh(M)
+    assert N.shape[1] == (values < 0).sum()
+    assert np.linalg.eigvalsh(M + N @ N.T)[0] >= -1e-12
+
+
+def test_a_psd_matrix_has_no_negative_part():
+    assert negative_part(np.eye(5), 2).shape == (5, 0)
+
+
+# --- row cones
+
+
+def in_cones(W, x, y, tol=1e-9):
+    square = np.einsum("ij,ij->i", W, W)
+    return (x >= -tol).all() and (y >= -tol).all() and (square <= x * y + tol).all()
+
+
+def distance(a, b):
+    return 2 * ((a[0] - b[0]) ** 2).sum() + ((a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2).sum()
+
+
+@given(seeds, st.sampled_from([0.1, 1.0, 10.0]))
+def test_row_cones(seed, size):
+    """In the cone; nearer than random points of it; and never moved again."""
+    rng = np.random.default_rng(seed)
+    W, x, y = rng.standard_normal((5, 4)) * size, rng.standard_normal(5), rng.standard_normal(5)
+    nearest = project_row_cones(W, x, y)
+    assert in_cones(*nearest)
+    again = project_row_cones(*nearest)
+    for one, two in zip(nearest, again, strict=True):
+        np.testing.assert_allclose(one, two, atol=1e-9 * max(size, 1))
+    # Projection inequality: for every point c of the cone ⟨v - p, c - p⟩ ≤ 0 in the metric.
+    for _ in range(10):
+        a, b = np.abs(rng.standard_normal((2, 5))) * size
+        V = rng.standard_normal((5, 4))
+        V *= (np.sqrt(a * b) * rng.uniform(0, 1, 5) / np.linalg.norm(V, axis=1))[:, None]
+        inner = 2 * ((W - nearest[0]) * (V - nearest[0])).sum()
+        inner += (x - nearest[1]) @ (a - nearest[1]) + (y - nearest[2]) @ (b - nearest[2])
+        assert inner <= 1e-9 * (1 + size**2)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_row_cones_against_a_general_solver(seed):
+    """One row, w on its ray: minimise over (t, x, y) with t² ≤ xy."""
+    rng = np.random.default_rng(seed)
+    W, x, y = rng.standard_normal((1, 3)), rng.standard_normal(1), rng.standard_normal(1)
+    length = np.linalg.norm(W)
+
+    def cost(v):
+        return 2 * (v[0] - length) ** 2 + (v[1] - x[0]) ** 2 + (v[2] - y[0]) ** 2
+
+    found = minimize(
+        cost, [0.1, 1.0, 1.0], method="SLSQP", bounds=[(0, None)] * 3,
+        constraints={"type": "ineq", "fun": lambda v: v[1] * v[2] - v[0] ** 2},
+        options={"ftol": 1e-14, "maxiter": 500},
+    )  # fmt: skip
+    nearest = project_row_cones(W, x, y)
+    assert distance((W, x, y), nearest) == pytest.approx(found.fun, rel=1e-5, abs=1e-8)
+
+
+def test_row_cones_special_points():
+    """Inside: unmoved. In the polar cone: to the origin. Zeros: to zeros, without a warning."""
+    W, x, y = np.array([[0.5, 0.5], [0.1, 0.0], [0.0, 0.0]]), np.ones(3), np.ones(3)
+    x[1:], y[1:] = [-3.0, 0.0], [-3.0, 0.0]
+    P, a, b = project_row_cones(W, x, y)
+    np.testing.assert_allclose(P, [[0.5, 0.5], [0, 0], [0, 0]], atol=1e-15)
+    np.testing.assert_allclose(a, [1, 0, 0], atol=1e-15)
+    np.testing.assert_allclose(b, [1, 0, 0], atol=1e-15)
+
+
+# --- top-k steps
+
+
+def fill_by_bisection(target, curvature, k, fixed, outside):
+    """z of the first group from the price of a unit, found by another search."""
+    free = target[~fixed]
+    need = k - fixed.sum()
+
+    def demand(price):
+        inside = np.clip(free - price / curvature, 0, 1).sum()
+        return inside, (outside > price).sum(), (outside >= price).sum()
+
+    low, high = -1e3, 1e3
+    for _ in range(200):
+        price = 0.5 * (low + high)
+        inside, fewest, _ = demand(price)
+        low, high = (price, high) if inside + fewest > need else (low, price)
+    z = np.ones_like(target)
+    z[~fixed] = np.clip(free - high / curvature, 0, 1)
+    return z
+
+
+@given(seeds, st.integers(1, 6), st.integers(0, 5), st.sampled_from([0.5, 2.0]))
+def test_fill_capped(seed, n, n_outside, curvature):
+    rng = np.random.default_rng(seed)
+    target, outside = rng.uniform(-0.5, 1.5, n), rng.uniform(0, 2, n_outside)
+    fixed = rng.random(n) < 0.2
+    k = int(rng.integers(fixed.sum(), n + n_outside + 1))
+    z = fill_capped(target, curvature, k, fixed, outside)
+    assert (z[fixed] == 1).all()
+    assert (z >= 0).all()
+    assert (z <= 1).all()
+    # The rest of the k units fits outside.
+    assert k - n_outside - 1e-9 <= z.sum() <= k + 1e-9
+    np.testing.assert_allclose(
+        z, fill_by_bisection(target, curvature, k, fixed, outside), atol=1e-9
+    )
+
+
+@given(seeds)
+def test_fill_capped_is_the_best_choice(seed):
+    """No feasible pair (z, rewards taken) costs less: random ones and all corners of rewards."""
+    rng = np.random.default_rng(seed)
+    target, outside, k, c = rng.uniform(-0.5, 1.5, 5), rng.uniform(0, 2, 3), 3, 1.3
+    best_rewards = np.concatenate([[0.0], np.cumsum(np.sort(outside)[::-1])])
+
+    def cost(z):
+        spent = np.clip(k - z.sum(), 0, 3)  # whole units first, then a share of the next
+        reward = np.interp(spent, np.arange(4), best_rewards)
+        return c / 2 * ((z - target) ** 2).sum() - reward
+
+    z = fill_capped(target, c, k, np.zeros(5, bool), outside)
+    for _ in range(50):
+        other = rng.uniform(0, 1, 5)
+        other *= min(1.0, k / other.sum())
+        assert cost(z) <= cost(other) + 1e-9
+        near = np.clip(z + 0.05 * rng.standard_normal(5), 0, 1)
+        near *= min(1.0, k / max(near.sum(), 1e-9))
+        assert cost(z) <= cost(near) + 1e-9
+
+
+def test_fill_capped_without_an_outside_is_the_capped_simplex():
+    z = fill_capped(np.array([0.9, 0.8, 0.1]), 1.0, 2, np.zeros(3, bool), np.empty(0))
+    assert z.sum() == pytest.approx(2.0, abs=1e-12)
+    # The missing 0.2 is shared by all; in the second case the first one is capped.
+    np.testing.assert_allclose(z, [0.9 + 0.2 / 3, 0.8 + 0.2 / 3, 0.1 + 0.2 / 3], atol=1e-12)
+    z = fill_capped(np.array([1.5, 0.8, 0.1]), 1.0, 2, np.zeros(3, bool), np.empty(0))
+    np.testing.assert_allclose(z, [1.0, 0.85, 0.15], atol=1e-12)
+
+
+def test_fill_capped_with_everything_fixed():
+    z = fill_capped(np.array([0.2, 0.3]), 1.0, 2, np.ones(2, bool), np.array([5.0]))
+    np.testing.assert_array_equal(z, [1.0, 1.0])
