@@ -410,7 +410,7 @@ def test_claims_of_a_cut(name):
         (forged(level=lowered), "level: claimed .* but only"),
         (forged(level=np.nan), "level: claimed nan"),
         (forged(removed=np.append(cut.removed, free[-1]), fixed=cut.fixed[:0]), "level: claimed"),
-        (forged(fixed=np.append(cut.fixed, wrong[0])), "level: claimed|fixes what is not"),
+        (forged(fixed=np.append(cut.fixed, wrong[0])), r"level: claimed|fixes what is not"),
         (forged(removed=np.array([99])), "removed: out of range"),
         (forged(removed=np.append(cut.removed, cut.removed)), "named twice")
         if cut.removed.size
@@ -491,6 +491,26 @@ def test_a_scale_that_is_not_a_power_of_four(name, scale):
     forged = resigned(certificate, witness=replace(certificate.witness, scale=scale))
     with pytest.raises(CertificateError, match="the scale is not a power of four"):
         verify(problem, forged)
+
+
+@pytest.mark.parametrize("name", ["dual", "wide dual", "split", "sample", "tree", "enumerated"])
+@pytest.mark.parametrize("scale", [4.0**-530, 4.0**-300, 4.0**300, 4.0**511])
+def test_a_scale_far_from_the_data(name, scale):
+    """There numbers under- or overflow, and rounding margins in units of u say nothing."""
+    problem, _, certificate = case(name)
+    forged = resigned(certificate, witness=replace(certificate.witness, scale=scale))
+    with pytest.raises(CertificateError, match="scale"):
+        verify(problem, forged)
+
+
+def test_an_empty_cut_of_a_strange_shape():
+    problem, _, certificate = case("open tree")
+    assert certificate.witness.records[0].reductions
+    for part in ("removed", "fixed"):
+        path = ("records", 0, "reductions", 0, part)
+        forged = changed(certificate.witness, path, np.empty((0, 0)))
+        with pytest.raises(CertificateError):
+            verify(problem, resigned(certificate, witness=forged))
 
 
 @pytest.mark.parametrize("name", ["dual", "split", "sample", "open tree"])

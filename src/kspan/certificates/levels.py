@@ -224,7 +224,14 @@ class Certifier:
             proof.proved_in, proof.proved_out = search.settled_at_root()
         proof.n_nodes, proof.n_eigensolves = search.n_nodes, search.n_eigensolves
         proof.history += search.history
-        self.keep_path(A, scale)
+        whole = [
+            witness.factor
+            for witness in search.witnesses
+            if witness.factor is not None
+            and witness.strengthening < 0
+            and witness.features.size == self.features.size
+        ]
+        self.keep_path(A, scale, whole[-1] if whole else None)
 
     def _fingerprint(self, A: FloatArray, scale: float) -> str:
         """Identify the problem and how it is searched, but for the budget of nodes."""
@@ -235,12 +242,18 @@ class Certifier:
         sha.update(repr((scale, self.m, self.k, include, exclude, options)).encode())
         return sha.hexdigest()
 
-    def keep_path(self, A: FloatArray, scale: float) -> None:
-        """Make full-size witnesses at this k and at those of the grid, and at none (B = 0)."""
+    def keep_path(self, A: FloatArray, scale: float, own: FloatArray | None) -> None:
+        """Keep full-size witnesses: B = 0, the search's own at this k, and those of the grid."""
         A = A[np.ix_(self.features, self.features)]
         forced = self.forced[self.features]
         factors = [np.zeros((self.features.size, 0))]
-        for k in sorted({self.k, *self.k_grid}):
+        wanted = {*self.k_grid}
+        if own is None:  # settled without the relaxation
+            wanted.add(self.k)
+        else:
+            factors.append(own)
+            wanted.discard(self.k)
+        for k in sorted(wanted):
             n_free = k - int(forced.sum())
             if not (self.m < k and 0 < n_free < int((~forced).sum())):
                 continue
