@@ -504,13 +504,17 @@ def test_a_scale_far_from_the_data(name, scale):
 
 
 def test_an_empty_cut_of_a_strange_shape():
-    problem, _, certificate = case("open tree")
+    """A clear error or a true bound, no other exception."""
+    problem, A, certificate = case("open tree")
     assert certificate.witness.records[0].reductions
     for part in ("removed", "fixed"):
         path = ("records", 0, "reductions", 0, part)
         forged = changed(certificate.witness, path, np.empty((0, 0)))
-        with pytest.raises(CertificateError):
-            verify(problem, resigned(certificate, witness=forged))
+        try:
+            _, upper = verify(problem, resigned(certificate, witness=forged))
+        except CertificateError:
+            continue
+        assert upper >= optimum(problem, A)[0] * (1 - ROUNDING)
 
 
 @pytest.mark.parametrize("name", ["dual", "split", "sample", "open tree"])

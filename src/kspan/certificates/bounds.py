@@ -117,13 +117,13 @@ def top_eigenvalue_sum(M: FloatArray, m: int) -> float:
     return float(values.sum()) + m * 4 * (n + 2) * UNIT * norm
 
 
-def trace_bound(variances: FloatArray, forced: Mask, k: int) -> Bound:
+def trace_bound(variances: FloatArray, forced: Mask, k: int, n_samples: int = 0) -> Bound:
     """The k largest variances: B = A."""
-    scores = np.maximum(variances, 0.0)
+    scores = np.maximum(variances, 0.0) * (1 + (n_samples + 8) * UNIT)
     return Bound(best_sum(scores, forced, k), scores, 0.0)
 
 
-def row_bound(A: FloatArray, m: int, k: int) -> float:
+def row_bound(A: FloatArray, m: int, k: int, n_samples: int = 0) -> float:
     r"""Gershgorin's discs for m components, with and without diagonal scaling.
 
     For the projector P on the leading eigenvectors of A_SS and any t > 0,
@@ -147,7 +147,7 @@ def row_bound(A: FloatArray, m: int, k: int) -> float:
         if others:
             discs += np.partition(R, n - others, axis=1)[:, n - others :].sum(axis=1)
         total = float(np.sort(discs)[n - m :].sum())
-        best = min(best, total + 4 * (k + m + 8) * UNIT * abs(total))
+        best = min(best, total + 4 * (k + m + n_samples + 8) * UNIT * abs(total))
     return best
 
 
@@ -196,7 +196,7 @@ def dual_bound(
     Raises `FloatingPointError` when the witness gives no finite bound.
     """
     if factor is None:
-        return trace_bound(np.diagonal(A), forced, k)
+        return trace_bound(np.diagonal(A), forced, k, n_samples)
     n, r = factor.shape
     if len(A) != n:
         raise FloatingPointError("the factor does not fit the matrix")

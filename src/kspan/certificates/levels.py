@@ -140,7 +140,7 @@ class Certifier:
     def by_trace(self) -> None:
         """The k largest variances: always there, and where every other bound starts."""
         variances = self.problem.covariance.diagonal()[self.allowed]
-        bound = trace_bound(variances, self.forced[self.allowed], self.k)
+        bound = trace_bound(variances, self.forced[self.allowed], self.k, self.n_samples)
         self.proof.offer(bound.value, "trace", TraceWitness())
         self.note(report=False)
 
@@ -164,7 +164,8 @@ class Certifier:
         if X is None:
             A = covariance.submatrix(self.features) / scale
             A = 0.5 * (A + A.T)
-            self.proof.offer(row_bound(A, self.m, self.k) * scale, "row sums", RowWitness())
+            by_rows = row_bound(A, self.m, self.k, self.n_samples)
+            self.proof.offer(by_rows * scale, "row sums", RowWitness())
             bound = dual_bound(A, factor, self.m, self.k, forced, n_samples=self.n_samples)
         else:
             X = X[:, self.features] / np.sqrt(scale)

@@ -98,7 +98,7 @@ def verify(problem: RowSparseProblem, certificate: Certificate) -> tuple[float, 
         # Arrays of a wrong kind or shape: a file may hold anything.
         raise CertificateError(f"witness: does not fit the problem ({error})") from None
     _follow("upper", upper, certificate.upper)
-    _check_settled(certificate, lower)
+    _check_settled(problem, certificate, lower)
     if certificate.status is CertificateStatus.OPTIMAL:
         _need(certificate.gap <= OPTIMAL_GAP, f"status: optimal, but the gap is {certificate.gap}")
     return lower, upper
@@ -142,9 +142,10 @@ def _same_problem(problem: RowSparseProblem, certificate: Certificate) -> None:
 
 def _features(values: Index, d: int, what: str) -> Index:
     array = np.asarray(values)
+    _need(array.ndim == 1, f"{what}: not a list of feature numbers")
     if array.size == 0:
         return np.empty(0, dtype=np.intp)
-    _need(array.ndim == 1 and array.dtype.kind in "iu", f"{what}: not feature numbers")
+    _need(array.dtype.kind in "iu", f"{what}: not feature numbers")
     _need(array.min() >= 0 and array.max() < d, f"{what}: out of range")
     _need(np.unique(array).size == array.size, f"{what}: a feature is named twice")
     return array.astype(np.intp)
@@ -172,14 +173,14 @@ def _upper(problem: RowSparseProblem, certificate: Certificate) -> float:
     variances = problem.covariance.diagonal()
     n_samples = problem.covariance.n_samples or 0
     if isinstance(witness, TraceWitness):
-        return trace_bound(variances[allowed], forced[allowed], k).value
+        return trace_bound(variances[allowed], forced[allowed], k, n_samples).value
     if isinstance(witness, RowWitness):
         A, scale = dense_matrix(problem, np.flatnonzero(allowed))
-        return row_bound(A, m, k) * scale
+        return row_bound(A, m, k, n_samples) * scale
     if isinstance(witness, DualWitness):
         return _dual(problem, witness, k).value * witness.scale
     if isinstance(witness, SplitWitness | SampleWitness):
-        _need(_is_scale(witness.scale), "witness: the scale is not a power of four")
+        _check_scale(problem, witness.scale)
     if isinstance(witness, SplitWitness):
         inside = _features(witness.inside, problem.n_features, "witness")
         A = problem.covariance.submatrix(inside) / witness.scale
@@ -198,7 +199,7 @@ def _dual(problem: RowSparseProblem, witness: DualWitness | PathWitness, k: int)
     forced, allowed = _masks(problem)
     features = _features(witness.features, problem.n_features, "witness")
     _need(np.array_equal(features, np.flatnonzero(allowed)), "witness: lacks a feature")
-    _need(_is_scale(witness.scale), "witness: the scale is not a power of four")
+    _check_scale(problem, witness.scale)
     _need(len(witness.factor) == features.size, "witness: the factor has a wrong shape")
     m, forced = problem.n_components, forced[features]
     if features.size > DENSE_LIMIT and problem.covariance.is_wide:
@@ -209,12 +210,17 @@ def _dual(problem: RowSparseProblem, witness: DualWitness | PathWitness, k: int)
     return dual_bound(0.5 * (A + A.T), witness.factor, m, k, forced, n_samples=n_samples)
 
 
-def _is_scale(scale: float) -> bool:
-    """A power of four, so that dividing by it and by its root is exact."""
-    if not (math.isfinite(scale) and scale > 0):
-        return False
-    mantissa, exponent = math.frexp(scale)
-    return mantissa == 0.5 and exponent % 2 == 1
+def _check_scale(problem: RowSparseProblem, scale: float) -> None:
+    """Require a power of four of about the size of the data.
+
+    Then dividing by it and by its root is exact, and the rounding margins hold.
+    """
+    if math.isfinite(scale) and scale > 0:
+        mantissa, exponent = math.frexp(scale)
+        size = math.frexp(float(problem.covariance.diagonal().max()))[1]
+        if mantissa == 0.5 and exponent % 2 == 1 and abs(exponent - size) <= 20:
+            return
+    raise CertificateError(f"the scale is not a power of four of the data's size: {scale!r}")
 
 
 def _check_path(problem: RowSparseProblem, path: PathWitness, what: str) -> None:
@@ -231,7 +237,7 @@ def _check_path(problem: RowSparseProblem, path: PathWitness, what: str) -> None
     )
 
 
-def _check_settled(certificate: Certificate, lower: float) -> None:
+def _check_settled(problem: RowSparseProblem, certificate: Certificate, lower: float) -> None:
     """Require that the root's cuts, checked before, settle what is called proved in or out."""
     witness = certificate.witness
     fixed, removed = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.intp)]
@@ -244,14 +250,15 @@ def _check_settled(certificate: Certificate, lower: float) -> None:
         ("proved_in", certificate.proved_in, np.concatenate(fixed)),
         ("proved_out", certificate.proved_out, np.concatenate(removed)),
     ):
-        _need(bool(np.isin(claimed, follows).all()), f"{what}: a feature does not follow")
+        named = _features(claimed, problem.n_features, what)
+        _need(bool(np.isin(named, follows).all()), f"{what}: a feature does not follow")
 
 
 class _TreeChecker:
     """Walks a search tree; all numbers in units of the witness's scale."""
 
     def __init__(self, problem: RowSparseProblem, tree: TreeWitness):
-        _need(_is_scale(tree.scale), "tree: the scale is not a power of four")
+        _check_scale(problem, tree.scale)
         self.problem, self.tree = problem, tree
         self.m, self.k = problem.n_components, problem.n_features_to_select
         self.n_samples = problem.covariance.n_samples or 0
