@@ -125,7 +125,7 @@ def wide_row(name: str, m: int, k: int) -> dict[str, Any]:
     problem = RowSparseProblem(load(name), m, k)
     row, solution = base_row(problem, name)
     fast, _ = timed(problem, solution, "fast")
-    tight, seconds = timed(problem, solution, "tight", time_limit=29)
+    tight, seconds = timed(problem, solution, "tight", time_limit=25)
     started = time.perf_counter()
     verify(problem, tight)
     row |= {
@@ -147,7 +147,11 @@ def sdp_bound(A: np.ndarray, m: int, k: int) -> float:
         cp.trace(P) == m,
         cp.sum(cp.abs(P)) <= m * k,
     ]
-    return float(cp.Problem(cp.Maximize(cp.trace(A @ P)), constraints).solve(solver="CLARABEL"))
+    relaxed = cp.Problem(cp.Maximize(cp.trace(A @ P)), constraints)
+    try:
+        return float(relaxed.solve(solver="CLARABEL"))
+    except cp.error.SolverError:  # it gives up on a few; SCS does not
+        return float(relaxed.solve(solver="SCS"))
 
 
 def small_row(name: str, m: int) -> dict[str, Any]:

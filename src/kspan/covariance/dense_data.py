@@ -55,11 +55,27 @@ class DenseDataCovariance(DataCovariance):
         self.n_passes += 1
         if of_features:
             return self._gram_of_features(self.X, self.mean, self.scale)
+        if self._may_centre_later():
+            # (X - 1μ')(X - 1μ')' from one product of X with itself
+            products = self.X @ self.mean
+            gram = self.X @ self.X.T
+            gram -= products[:, None]
+            gram -= products
+            gram += self.mean @ self.mean
+            return gram / (self.n_samples - self.ddof)
         gram = np.zeros((self.n_samples, self.n_samples))
         for block in block_slices(self.n_features, 8 * self.n_samples, WORK_BYTES):
             centred = (self.X[:, block] - self.mean[block]) / self.scale[block]
             gram += centred @ centred.T
         return gram / (self.n_samples - self.ddof)
+
+    def _may_centre_later(self) -> bool:
+        """Whether subtracting the mean from XX' costs at most two digits, and X is fit for BLAS.
+
+        It saves a copy of X, block by block; what it costs is the ratio of Σμ² to the variance.
+        """
+        plain = self.dtype == np.float64 and bool((self.scale == 1).all())
+        return plain and float(self.mean @ self.mean) <= 100 * self.trace()
 
     def _gram_of_features(
         self, X: NDArray[np.floating], mean: FloatArray, scale: FloatArray

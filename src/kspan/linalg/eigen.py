@@ -15,7 +15,7 @@ from kspan.arrays import FloatArray
 MatMat = Callable[[FloatArray], FloatArray]
 
 # LAPACK beats Lanczos below this order (docs/eigensolvers.md has the measurements).
-LAPACK_LIMIT = 600
+LAPACK_LIMIT = 400
 
 # Lanczos stops when ‖Av - λv‖ ≤ RESIDUAL_TOL · λ₁ for each of the m pairs.
 RESIDUAL_TOL = 1e-8
