@@ -90,8 +90,9 @@ def test_every_iterate_carries_a_bound(case, n_steps):
     best = all_values(A, m, k, np.flatnonzero(forced))[1].max()
     bound = dual_bound(A, relax.witness(), m, k, forced)
     assert bound.value >= best - 1e-13
-    # `upper` is the same bound with m·θ for the Ky Fan sum, which is never smaller.
-    assert bound.value <= relax.upper + 1e-9
+    # `upper` is the same bound with m·θ for the Ky Fan sum, which is never smaller. It is an
+    # estimate: the factor keeps half the digits where an eigenvalue is near zero.
+    assert bound.value <= relax.upper + 1e-7
     assert np.isfinite(relax.upper)
 
 
