@@ -68,4 +68,6 @@ def write(folder: Path, name: str, title: str, rows: list[dict[str, Any]], notes
 
 
 def _cell(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.8g}" if abs(value) >= 10 else f"{value:.3g}"

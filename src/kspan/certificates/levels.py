@@ -118,13 +118,12 @@ class Certifier:
         """Make the certificate."""
         self.by_trace()
         try:
-            if self.level == "fast":
-                self.closed_forms()
-                return self.finish()
-            # Thousands of small eigenproblems: a second BLAS thread costs more than it brings
-            # (lymphoma m=1, k=10 takes 110 s with two threads and 30 s with one).
+            # Many small eigenproblems: a second BLAS thread costs more than it brings (lymphoma
+            # m=1, k=10 takes 110 s with two threads and 50 s with one).
             with threadpool_limits(1, user_api="blas"):
-                if self.features.size <= DENSE_LIMIT:
+                if self.level == "fast":
+                    self.closed_forms()
+                elif self.features.size <= DENSE_LIMIT:
                     self.search(max_nodes=1 if self.level == "tight" else self.options.max_nodes)
                 else:
                     self.wide()
