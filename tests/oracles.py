@@ -3,6 +3,9 @@
 from itertools import combinations
 
 import numpy as np
+from hypothesis import strategies as st
+
+from kspan import RowSparseProblem, as_covariance
 
 
 def best_by_enumeration(A, m, k, include=(), exclude=()):
@@ -23,3 +26,18 @@ def explained(A, support, m):
 def random_covariance(rng, d, rank=None):
     F = rng.standard_normal((d, rank or d))
     return F @ F.T
+
+
+def draw_problem(data, seed, max_features):
+    """Draw a small problem of any rank, with up to two features forced and two forbidden."""
+    rng = np.random.default_rng(seed)
+    d = data.draw(st.integers(2, max_features))
+    k = data.draw(st.integers(1, d))
+    m = data.draw(st.integers(1, k))
+    include = data.draw(st.sets(st.integers(0, d - 1), max_size=min(2, k)))
+    exclude = data.draw(st.sets(st.integers(0, d - 1), max_size=min(2, d - k))) - include
+    A = random_covariance(rng, d, data.draw(st.integers(1, d)))
+    problem = RowSparseProblem(
+        as_covariance(A, kind="covariance"), m, k, sorted(include), sorted(exclude)
+    )
+    return A, problem

@@ -6,7 +6,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 
 from kspan import RowSparseProblem, as_covariance, solve
 from kspan.datasets import load_dataset, load_pitprops, make_scheme
-from tests.oracles import best_by_enumeration, random_covariance
+from tests.oracles import best_by_enumeration, draw_problem, random_covariance
 
 # Optima by enumeration, k = 3..12.
 PITPROPS = {
@@ -67,16 +67,9 @@ def test_lymphoma_reaches_the_proved_optima(m, k, proved):
 @settings(max_examples=40)
 @given(st.integers(0, 10_000), st.data())
 def test_between_the_named_methods_and_the_optimum(seed, data):
-    rng = np.random.default_rng(seed)
-    d = data.draw(st.integers(2, 9))
-    k = data.draw(st.integers(1, d))
-    m = data.draw(st.integers(1, k))
-    include = data.draw(st.sets(st.integers(0, d - 1), max_size=min(2, k)))
-    exclude = data.draw(st.sets(st.integers(0, d - 1), max_size=min(2, d - k))) - include
-    A = random_covariance(rng, d, data.draw(st.integers(1, d)))
-    problem = RowSparseProblem(
-        as_covariance(A, kind="covariance"), m, k, sorted(include), sorted(exclude)
-    )
+    A, problem = draw_problem(data, seed, max_features=9)
+    m, k = problem.n_components, problem.n_features_to_select
+    include, exclude = set(problem.include.tolist()), set(problem.exclude.tolist())
     budget = {"n_restarts": 6, "n_kicks": 2}
     solution = solve(problem, random_state=seed, **budget)
     slack = 1e-10 * np.trace(A)

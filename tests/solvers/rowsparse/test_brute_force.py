@@ -4,21 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kspan import RowSparseProblem, as_covariance, solve
-from tests.oracles import best_by_enumeration, random_covariance
+from tests.oracles import best_by_enumeration, draw_problem, random_covariance
 
 
 @given(st.integers(0, 10_000), st.data())
 def test_equals_one_support_at_a_time(seed, data):
-    rng = np.random.default_rng(seed)
-    d = data.draw(st.integers(2, 8))
-    k = data.draw(st.integers(1, d))
-    m = data.draw(st.integers(1, k))
-    include = data.draw(st.sets(st.integers(0, d - 1), max_size=min(2, k)))
-    exclude = data.draw(st.sets(st.integers(0, d - 1), max_size=min(2, d - k))) - include
-    A = random_covariance(rng, d, data.draw(st.integers(1, d)))
-    problem = RowSparseProblem(
-        as_covariance(A, kind="covariance"), m, k, sorted(include), sorted(exclude)
-    )
+    A, problem = draw_problem(data, seed, max_features=8)
+    m, k = problem.n_components, problem.n_features_to_select
+    include, exclude = set(problem.include.tolist()), set(problem.exclude.tolist())
     solution = solve(problem, "brute-force")
     expected = best_by_enumeration(A, m, k, include, exclude)
     assert solution.objective == pytest.approx(expected, rel=1e-10, abs=1e-12)
