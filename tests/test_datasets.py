@@ -99,3 +99,28 @@ def test_openml_is_the_fallback(monkeypatch):
 def test_every_name_loads(name):
     data = load_dataset(name)
     assert (data.X is None) != (data.covariance is None)
+
+
+@pytest.mark.parametrize("eigenspace", ["uniform-svd", "uniform-qr", "haar"])
+@pytest.mark.parametrize("scheme", "ABCD")
+def test_schemes_have_their_spectrum_whatever_the_eigenspace(scheme, eigenspace):
+    spectra = {"A": [100, 100, 4], "B": [300, 180, 60], "C": [300, 180, 60, 0]}
+    expected = spectra.get(scheme, [160, 80, 40, 20, 10, 5, 2])
+    A = make_scheme(scheme, eigenspace=eigenspace, random_state=3)
+    values = np.linalg.eigvalsh(A)[::-1]
+    floor = np.full(20 - len(expected), 0.0 if scheme == "C" else 1.0)
+    np.testing.assert_allclose(values, [*expected, *floor], atol=1e-9)
+
+
+def test_a_large_scheme_does_not_need_all_singular_vectors():
+    A = make_scheme("D", 1100, random_state=0)
+    values = np.linalg.eigvalsh(A)[::-1]
+    np.testing.assert_allclose(values[:8], [160, 80, 40, 20, 10, 5, 2, 1], rtol=1e-9)
+    # The leading left singular vector of positive numbers has one sign.
+    vector = np.linalg.eigh(A)[1][:, -1]
+    assert abs(np.sign(vector).sum()) == 1100
+
+
+def test_unknown_eigenspace():
+    with pytest.raises(ValueError, match="eigenspace must be one of"):
+        make_scheme("A", eigenspace="flat")

@@ -57,3 +57,27 @@ def test_refit_gives_principal_axes(rng):
     np.testing.assert_allclose(
         W.T @ A[np.ix_(support, support)] @ W, np.diag(candidate.variances), atol=1e-10
     )
+
+
+@pytest.mark.parametrize("source", ["covariance", "tall", "wide"])
+@pytest.mark.parametrize("k", [4, 40])
+def test_many_supports_are_refitted_like_one(rng, source, k):
+    X = rng.standard_normal((100 if source == "tall" else 30, 50))
+    A = np.cov(X, rowvar=False)
+    covariance = as_covariance(A, kind="covariance") if source == "covariance" else as_covariance(X)
+    problem = RowSparseProblem(covariance, 2, k)
+    supports = [np.sort(rng.choice(50, k, replace=False)) for _ in range(5)]
+    bases = [rng.standard_normal((k, 2)) for _ in supports]
+    for support, candidate in zip(supports, problem.refit_all(supports), strict=True):
+        inside = A[np.ix_(support, support)]
+        assert np.array_equal(candidate.support, support)
+        np.testing.assert_allclose(candidate.variances, np.linalg.eigvalsh(inside)[:-3:-1])
+        W = candidate.weights
+        np.testing.assert_allclose(W.T @ inside @ W, np.diag(candidate.variances), atol=1e-10)
+    spans = problem.on_spans(supports, bases)
+    for support, basis, candidate in zip(supports, bases, spans, strict=True):
+        Q = np.linalg.qr(basis)[0]
+        W = candidate.weights
+        np.testing.assert_allclose(W @ W.T, Q @ Q.T, atol=1e-12)
+        inside = A[np.ix_(support, support)]
+        np.testing.assert_allclose(W.T @ inside @ W, np.diag(candidate.variances), atol=1e-10)

@@ -79,19 +79,24 @@ def make_scheme(
     scheme: Literal["A", "B", "C", "D", "E", "F"],
     n_features: int = 20,
     *,
+    eigenspace: Literal["uniform-svd", "uniform-qr", "haar"] = "uniform-svd",
     random_state: int | np.random.Generator | None = None,
 ) -> FloatArray:
     """Draw a covariance by one of the six schemes of the FSPCA paper (its Table 1).
 
-    A to D have fixed eigenvalues and the eigenvectors of a random matrix: the left singular
-    vectors of uniform numbers, the choice that comes closest to the paper's results. E and F
-    are ``XX'`` for a square X of uniform or normal numbers.
+    A to D have fixed eigenvalues and random eigenvectors. E and F are ``XX'`` for a square X of
+    uniform or normal numbers.
 
     Parameters
     ----------
     scheme : {"A", "B", "C", "D", "E", "F"}
     n_features : int
         d; the paper has 20.
+    eigenspace : {"uniform-svd", "uniform-qr", "haar"}
+        Where the eigenvectors of A to D come from, which the paper does not say: the left
+        singular vectors, or the Q factor, of a square matrix of uniform numbers, or a uniformly
+        random rotation. The first, whose leading vector is nearly constant, comes closest to the
+        paper's results (benchmarks/papers/fspca).
     random_state : int, generator or None
 
     Examples
@@ -106,12 +111,33 @@ def make_scheme(
         return X @ X.T
     if scheme not in _SPECTRA:
         raise ValueError(f"scheme must be one of A to F, got {scheme!r}.")
-    spectrum = np.full(d, _FLOOR[scheme])
-    leading = _SPECTRA[scheme][:d]
-    spectrum[: len(leading)] = leading
-    U = np.linalg.svd(rng.uniform(size=(d, d)))[0]
-    A = (U * spectrum) @ U.T
+    if eigenspace not in _EIGENSPACES:
+        raise ValueError(f"eigenspace must be one of {list(_EIGENSPACES)}, got {eigenspace!r}.")
+    leading = np.array(_SPECTRA[scheme][:d], dtype=np.float64)
+    U = _EIGENSPACES[eigenspace](rng, d, leading.size)
+    # All other eigenvalues are equal, so that any basis of the rest gives the same A.
+    floor = _FLOOR[scheme]
+    A = (U * (leading - floor)) @ U.T
+    A[np.diag_indices(d)] += floor
     return (A + A.T) / 2
+
+
+def _left_singular_vectors(rng: np.random.Generator, d: int, count: int) -> FloatArray:
+    X = rng.uniform(size=(d, d))
+    if d <= 1000:
+        return np.linalg.svd(X)[0][:, :count]
+    # A full decomposition takes minutes here, and a few vectors are all that is needed.
+    from scipy.sparse.linalg import eigsh
+
+    vectors: FloatArray = eigsh(X @ X.T, count, v0=np.ones(d))[1][:, ::-1]
+    return vectors
+
+
+_EIGENSPACES: dict[str, Callable[[np.random.Generator, int, int], FloatArray]] = {
+    "uniform-svd": _left_singular_vectors,
+    "uniform-qr": lambda rng, d, count: np.linalg.qr(rng.uniform(size=(d, d)))[0][:, :count],
+    "haar": lambda rng, d, count: np.linalg.qr(rng.standard_normal((d, count)))[0],
+}
 
 
 def make_planted(

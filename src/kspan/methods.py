@@ -1,26 +1,32 @@
 """`solve` and `certify`: the registry of methods by name, and proofs of what they find."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
 from kspan.certificates import Certificate, CertificateStatus
 from kspan.certificates.levels import Certifier
-from kspan.problem import RowSparseProblem
+from kspan.problem import ElementSparseProblem, RowSparseProblem
 from kspan.progress import Callback, Monitor, Status
-from kspan.solution import Solution
-from kspan.solvers.loop import iterate
+from kspan.solution import LoadingsSolution, Solution
+from kspan.solvers.elementsparse.tpower import tpower_deflated
 from kspan.solvers.rowsparse.auto import auto
 from kspan.solvers.rowsparse.brute_force import brute_force
+from kspan.solvers.rowsparse.cssp import cssp
+from kspan.solvers.rowsparse.fps import fps
 from kspan.solvers.rowsparse.go import go
-from kspan.solvers.rowsparse.ipu import ipu, step
+from kspan.solvers.rowsparse.ipu import IPU, ipu
+from kspan.solvers.rowsparse.row_scores import run_rule
+from kspan.solvers.rowsparse.soap import soap
+from kspan.solvers.rowsparse.srt import srt, streaming_srt
 from kspan.solvers.rowsparse.swaps import improve_by_swaps
-from kspan.solvers.starts import Init
+from kspan.solvers.rowsparse.tpower import tpower
+from kspan.solvers.starts import STARTS, Init
 
 LEVELS = ("fast", "tight", "exact")
 
@@ -99,7 +105,7 @@ def polish(problem: RowSparseProblem, scores: FloatArray, include: Index, exclud
     inside = replace(problem, include=include, exclude=exclude)
     monitor = Monitor("polish")
     start = inside.refit(inside.select(scores))
-    run = iterate([start], lambda batch: step(inside, batch), max_iter=20, monitor=monitor)
+    run = run_rule(inside, IPU, [start], max_iter=20, monitor=monitor)
     better, _ = improve_by_swaps(inside, run.best, max_sweeps=10, monitor=monitor)
     return better.support
 
@@ -147,32 +153,75 @@ ROW_SPARSE: dict[str, Callable[..., Solution]] = {
     "exact": exact,
     "go": go,
     "ipu": ipu,
+    "soap": soap,
+    "srt": srt,
+    "streaming-srt": streaming_srt,
+    "cssp": cssp,
+    "tpower": tpower,
+    "fps": fps,
     "brute-force": brute_force,
 }
 
-STARTS = ("low-rank", "random")
+
+ELEMENT_SPARSE: dict[str, Callable[..., LoadingsSolution]] = {
+    "tpower": tpower_deflated,
+}
+
+RandomState = int | np.random.Generator | np.random.RandomState | None
+
+
+@overload
+def solve(
+    problem: RowSparseProblem,
+    solver: str = ...,
+    *,
+    init: Init | None = ...,
+    random_state: RandomState = ...,
+    callback: Callback | None = ...,
+    time_limit: float | None = ...,
+    **options: Any,
+) -> Solution: ...
+
+
+@overload
+def solve(
+    problem: ElementSparseProblem,
+    solver: str,
+    *,
+    init: Init | None = ...,
+    random_state: RandomState = ...,
+    callback: Callback | None = ...,
+    time_limit: float | None = ...,
+    **options: Any,
+) -> LoadingsSolution: ...
 
 
 def solve(
-    problem: RowSparseProblem,
+    problem: RowSparseProblem | ElementSparseProblem,
     solver: str = "auto",
     *,
-    init: Init = "low-rank",
-    random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    init: Init | None = None,
+    random_state: RandomState = None,
     callback: Callback | None = None,
     time_limit: float | None = None,
     **options: Any,
-) -> Solution:
+) -> Solution | LoadingsSolution:
     """Solve a problem by the named method.
 
     Parameters
     ----------
     problem : RowSparseProblem
-    solver : {"auto", "exact", "go", "ipu", "brute-force"}
+        Or an `ElementSparseProblem`, whose only method so far is "tpower" (with ``deflation``
+        and ``gradual``); the answer is then a `LoadingsSolution`.
+    solver : str
         "auto" gives the best value its budget allows; "exact" goes on until that is proved
-        optimal (use `certify` to keep the proof); the others do what their paper says.
-    init : {"low-rank", "random"} or (d, m) array
-        Where methods that iterate start.
+        optimal (use `certify` to keep the proof). The others do what their paper says: "go",
+        "ipu", "soap", "srt", "streaming-srt" (one pass over data), "cssp", "tpower", "fps",
+        "brute-force".
+    init : {"low-rank", "convex", "variance", "random"} or (d, m) array, optional
+        Where methods that iterate start: Go's solution; the convex relaxation of FPS cut to k
+        rows; the features with the largest variances; a random subspace. By default "low-rank",
+        and "variance" for "tpower".
     random_state : int, generator or None
         The same integer gives the same answer.
     callback : callable, optional
@@ -180,9 +229,12 @@ def solve(
     time_limit : float, optional
         Seconds after which the best answer so far is returned.
     **options
-        What the method itself takes: ``max_iter`` (ipu, auto), ``shift`` (go, ipu),
-        ``refine`` (go), ``n_restarts``, ``max_sweeps``, ``n_kicks`` (auto), ``max_supports``
-        (brute-force), ``checkpoint``, ``checkpoint_every`` (exact).
+        What the method itself takes: ``max_iter`` (ipu, soap, srt, tpower, fps, auto), ``shift``
+        (go, ipu, soap, srt), ``n_restarts`` (ipu, soap, srt, tpower: random starts, the best
+        result counts; auto), ``refine`` (go, cssp, fps), ``columns`` (cssp), ``gradual``
+        (tpower), ``penalty``, ``tol`` (fps), ``block_size``, ``warm_up`` (streaming-srt),
+        ``max_sweeps``, ``n_kicks`` (auto), ``max_supports`` (brute-force), ``checkpoint``,
+        ``checkpoint_every`` (exact).
 
     Returns
     -------
@@ -197,13 +249,16 @@ def solve(
     >>> round(solution.objective, 6)
     3.406155
     """
-    if solver not in ROW_SPARSE:
-        raise ValueError(f"solver must be one of {sorted(ROW_SPARSE)}, got {solver!r}.")
+    registry: Mapping[str, Callable[..., Solution | LoadingsSolution]] = (
+        ROW_SPARSE if isinstance(problem, RowSparseProblem) else ELEMENT_SPARSE
+    )
+    if solver not in registry:
+        raise ValueError(f"solver must be one of {sorted(registry)}, got {solver!r}.")
     if isinstance(init, str) and init not in STARTS:
         raise ValueError(f"init must be one of {list(STARTS)} or an array, got {init!r}.")
     if time_limit is not None and not time_limit > 0:
         raise ValueError(f"time_limit must be positive, got {time_limit!r}.")
-    method = ROW_SPARSE[solver]
+    method = registry[solver]
     known = set(signature(method).parameters)
     unknown = set(options) - known
     if unknown:
@@ -212,16 +267,14 @@ def solve(
             f"solver {solver!r} has no option {sorted(unknown)[0]!r}; it takes {allowed}."
         )
     # Methods that do not iterate have no use for a start or for random numbers.
-    if "init" in known:
+    if "init" in known and init is not None:
         options["init"] = init
     if "rng" in known:
         options["rng"] = _generator(random_state)
     return method(problem, callback=callback, time_limit=time_limit, **options)
 
 
-def _generator(
-    random_state: int | np.random.Generator | np.random.RandomState | None,
-) -> np.random.Generator:
+def _generator(random_state: RandomState) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31, size=4))
     return np.random.default_rng(random_state)

@@ -9,8 +9,13 @@ from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index
 from kspan.covariance import Covariance
+from kspan.linalg.eigen import leading_stack
 from kspan.linalg.selection import top_k
 from kspan.solution import Candidate
+
+# Up to this many features, the eigenproblems of many supports are solved in one call: there the
+# overhead of a call is more than the work in it.
+STACK_LIMIT = 32
 
 
 @dataclass(frozen=True)
@@ -103,6 +108,67 @@ class RowSparseProblem:
         """Return the best point on a support: the m leading eigenvectors of ``A_SS``."""
         pairs = self.covariance.leading(self.n_components, support)
         return Candidate(support, pairs.vectors, np.maximum(pairs.values, 0.0))
+
+    def refit_all(self, supports: Sequence[Index]) -> list[Candidate]:
+        """Return `refit` of every support; many small eigenproblems are solved in one call."""
+        if len(supports) == 1 or self.n_features_to_select > STACK_LIMIT:
+            return [self.refit(support) for support in supports]
+        stack = self.covariance.submatrices(np.stack(supports))
+        values, vectors = leading_stack(stack, self.n_components)
+        values = np.maximum(values, 0.0)
+        return [Candidate(*parts) for parts in zip(supports, vectors, values, strict=True)]
+
+    def on_span(self, support: Index, basis: FloatArray) -> Candidate:
+        """Return the point with the span of a (k, m) basis on a support, in principal axes."""
+        return self.on_spans([support], [basis])[0]
+
+    def on_spans(self, supports: Sequence[Index], bases: Sequence[FloatArray]) -> list[Candidate]:
+        """Return `on_span` of every pair."""
+        Q = np.linalg.qr(_unit_scale(np.stack(bases)))[0]
+        stack = self.covariance.submatrices(np.stack(supports))
+        inside = Q.swapaxes(1, 2) @ stack @ Q
+        values, rotations = leading_stack((inside + inside.swapaxes(1, 2)) / 2, self.n_components)
+        weights, values = Q @ rotations, np.maximum(values, 0.0)
+        return [Candidate(*parts) for parts in zip(supports, weights, values, strict=True)]
+
+
+@dataclass(frozen=True)
+class ElementSparseProblem:
+    """Find m sparse components, each with k features of its own.
+
+    Parameters
+    ----------
+    covariance : Covariance
+    n_components : int
+        m.
+    n_nonzero_coefs : int
+        k, the number of features in each component.
+    """
+
+    covariance: Covariance
+    n_components: int
+    n_nonzero_coefs: int
+
+    def __post_init__(self) -> None:
+        d = self.covariance.n_features
+        for name in ("n_components", "n_nonzero_coefs"):
+            value = getattr(self, name)
+            if not _is_count(value) or not 1 <= value <= d:
+                raise ValueError(
+                    f"{name} must be an integer between 1 and n_features={d}, got {value!r}."
+                )
+            object.__setattr__(self, name, int(value))
+
+    @property
+    def n_features(self) -> int:
+        """The number d of features to choose from."""
+        return self.covariance.n_features
+
+
+def _unit_scale(bases: FloatArray) -> FloatArray:
+    """Divide each of a stack of bases by its largest entry, so that QR stays in range."""
+    size = np.abs(bases).max(axis=(1, 2), keepdims=True)
+    return np.divide(bases, size, where=size > 0, out=np.zeros_like(bases))
 
 
 def _is_count(value: object) -> bool:

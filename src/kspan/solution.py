@@ -76,3 +76,59 @@ class Solution:
         W = np.zeros((self.n_features, self.weights.shape[1]))
         W[self.support] = self.weights
         return W
+
+
+@dataclass(frozen=True)
+class LoadingsSolution:
+    """Sparse components that need not share features, nor be orthogonal.
+
+    Attributes
+    ----------
+    loadings : (d, m) unit columns, each with zeros that are exactly zero
+    explained_variance : (m,) adjusted variances: what each column's score adds to those before
+        it. With ``XZ = QR`` they are the squared diagonal of R; their sum is the variance that
+        all scores explain together, and for orthogonal scores the sum of their variances.
+    solver, status, history, n_iter : as in `Solution`
+    """
+
+    loadings: FloatArray
+    explained_variance: FloatArray
+    solver: str
+    status: Status
+    history: FloatArray = field(repr=False)
+    n_iter: int
+
+    @classmethod
+    def from_loadings(
+        cls, loadings: FloatArray, gram: FloatArray, *, solver: str, status: Status,
+        history: list[float], n_iter: int,
+    ) -> "LoadingsSolution":  # fmt: skip
+        """Build from the loadings Z and ``Z'AZ``."""
+        variances = adjusted_variances(gram)
+        return cls(loadings, variances, solver, status, np.asarray(history), n_iter)
+
+    @property
+    def objective(self) -> float:
+        """The sum of the adjusted variances."""
+        return float(self.explained_variance.sum())
+
+    @property
+    def support(self) -> Index:
+        """The features that any component uses."""
+        return np.flatnonzero(self.loadings.any(axis=1))
+
+
+def adjusted_variances(gram: FloatArray) -> FloatArray:
+    """Return the squared diagonal of R in ``XZ = QR``, from ``gram = Z'X'XZ`` alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> adjusted_variances(np.array([[4.0, 2.0], [2.0, 2.0]]))
+    array([4., 1.])
+    """
+    values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+    root = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T  # root' root = gram
+    diagonal = np.diagonal(np.linalg.qr(root, mode="r"))
+    squares: FloatArray = diagonal * diagonal
+    return squares

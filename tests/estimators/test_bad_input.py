@@ -176,7 +176,7 @@ def test_a_boolean_is_not_a_number(flag, X):
         ("solver", "magic", "a str among .*'brute-force'"),
         ("solver", None, "a str among .*'brute-force'"),
         ("init", "high-rank", "a str among .*'low-rank'"),
-        ("init", None, "a str among .*'low-rank'"),
+        ("init", 3, "a str among .*'low-rank'"),
         ("include", "ash", "None or an array-like"),
         ("exclude", 3, "None or an array-like"),
         ("scale", "yes", "an instance of 'bool'"),
@@ -199,7 +199,7 @@ def test_parameters_of_the_wrong_kind(parameter, value, allowed, X):
 @pytest.mark.parametrize(
     ("solver", "options", "message"),
     [
-        ("ipu", {"n_restarts": 3}, r"'ipu' has no option 'n_restarts'; it takes \['max_iter', "),
+        ("ipu", {"n_kicks": 3}, r"'ipu' has no option 'n_kicks'; it takes \['max_iter', "),
         ("auto", {"restarts": 3}, "'auto' has no option 'restarts'; it takes .*'n_restarts'"),
         ("brute-force", {"max_supports": 5}, "try 20 supports; the limit is max_supports=5"),
     ],

@@ -1,7 +1,14 @@
 import numpy as np
 import pytest
 
-from kspan.linalg.eigen import RESIDUAL_TOL, lanczos, lapack, leading_dense, power_of_two
+from kspan.linalg.eigen import (
+    RESIDUAL_TOL,
+    lanczos,
+    lapack,
+    leading_dense,
+    leading_stack,
+    power_of_two,
+)
 from tests.oracles import random_covariance
 
 
@@ -80,3 +87,13 @@ def test_power_of_two():
     assert power_of_two(5.0) == 4.0
     assert power_of_two(0.0) == 1.0
     assert power_of_two(np.inf) == 1.0
+
+
+def test_a_stack_is_solved_like_its_members(rng):
+    F = rng.standard_normal((5, 6, 6))
+    stack = F @ F.swapaxes(1, 2)
+    for scale in (1e-200, 1.0, 1e200):
+        values, vectors = leading_stack(stack * scale, 2)
+        for matrix, some, basis in zip(stack, values, vectors, strict=True):
+            np.testing.assert_allclose(some, np.linalg.eigvalsh(matrix)[:-3:-1] * scale, rtol=1e-10)
+            np.testing.assert_allclose(basis.T @ basis, np.eye(2), atol=1e-12)

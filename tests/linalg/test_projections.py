@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize
 
 from kspan.linalg.projections import (
+    fantope_shift,
     fill_capped,
     negative_part,
     project_fantope,
@@ -251,3 +252,34 @@ def test_fill_capped_without_an_outside_is_the_capped_simplex():
 def test_fill_capped_with_everything_fixed():
     z = fill_capped(np.array([0.2, 0.3]), 1.0, 2, np.ones(2, bool), np.array([5.0]))
     np.testing.assert_array_equal(z, [1.0, 1.0])
+
+
+# --- θ of the Fantope, exactly
+
+
+@given(
+    st.lists(st.floats(-3, 3), min_size=2, max_size=12),
+    st.floats(0.01, 0.99),
+    st.booleans(),
+)
+def test_the_shift_solves_its_equation(values, share, round_them):
+    """Against a bisection, with ties when the values are rounded."""
+    values = np.sort(np.round(values) if round_them else np.array(values))
+    m = max(1.0, np.floor(share * len(values)))
+    theta = fantope_shift(values, m)
+    assert np.clip(values - theta, 0, 1).sum() == pytest.approx(m, abs=1e-12)
+    low, high = values[0] - 1.0, values[-1]
+    for _ in range(200):
+        middle = (low + high) / 2
+        if np.clip(values - middle, 0, 1).sum() > m:
+            low = middle
+        else:
+            high = middle
+    # Where the sum is flat many θ solve it; all clip alike.
+    np.testing.assert_allclose(
+        np.clip(values - theta, 0, 1), np.clip(values - high, 0, 1), atol=1e-10
+    )
+
+
+def test_too_few_values_are_all_clipped_to_one():
+    assert fantope_shift(np.array([0.5, 2.0]), 3) == -0.5

@@ -80,3 +80,44 @@ def test_callback_and_time_limit():
 @pytest.mark.parametrize("status", Status)
 def test_every_status_has_advice(status):
     assert status.advice.endswith(".")
+
+
+def test_a_subspace_must_repeat_and_not_only_its_support():
+    """On one support the directions still turn: by half the angle each time."""
+
+    def turn(batch):
+        angle = np.arctan2(*batch[0].weights[::-1, 0]) / 2
+        weights = np.array([[np.cos(angle)], [np.sin(angle)]])
+        return [Candidate(np.array([0, 1]), weights, np.array([np.cos(angle)]))]
+
+    first = Candidate(np.array([0, 1]), np.array([[0.0], [1.0]]), np.array([0.0]))
+    run = iterate([first], turn, max_iter=100, monitor=Monitor("test"), monotone=False)
+    assert run.status is Status.CONVERGED
+    assert 15 < run.n_iter < 25
+    assert run.best.objective == pytest.approx(1.0)
+
+
+def test_a_method_that_goes_round_does_not_settle():
+    def swap(batch):
+        return [at(1 - int(c.support[0]), 3.0 - c.objective) for c in batch]
+
+    run = iterate([at(0, 1.0)], swap, max_iter=7, monitor=Monitor("test"), monotone=False)
+    assert run.status is Status.UNSETTLED
+    assert run.n_iter == 7
+    assert run.best.objective == 2.0
+
+
+def test_every_start_has_its_own_best_and_last():
+    """0 falls from 9; 1 climbs; 2 meets 1 on the way and ends where that ends."""
+    path = {0: (10, 2.0), 10: (10, 2.0), 1: (2, 5.0), 2: (3, 6.0), 3: (3, 6.0)}
+
+    def step(batch):
+        return [at(*path[int(c.support[0])]) for c in batch]
+
+    starts = [at(0, 9.0), at(1, 1.0), at(2, 5.0)]
+    run = iterate(starts, step, max_iter=20, monitor=Monitor("test"))
+    assert [c.objective for c in run.last] == [2.0, 6.0, 6.0]
+    assert [c.objective for c in run.best_of_each] == [9.0, 6.0, 6.0]
+    apart = iterate(starts, step, max_iter=20, monitor=Monitor("test"), monotone=False)
+    assert [c.objective for c in apart.last] == [2.0, 6.0, 6.0]
+    assert [c.objective for c in apart.best_of_each] == [9.0, 6.0, 6.0]

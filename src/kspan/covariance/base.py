@@ -1,6 +1,7 @@
 """What every covariance offers, whatever it is made from."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -52,6 +53,10 @@ class Covariance(ABC):
     def submatrix(self, support: Index) -> FloatArray:
         """Return ``A[support, support]``."""
 
+    def submatrices(self, supports: Index) -> FloatArray:
+        """Return ``A[S, S]`` for every row S of `supports` as a (s, k, k) stack."""
+        return np.stack([self.submatrix(support) for support in supports])
+
     @abstractmethod
     def columns(self, support: Index) -> FloatArray:
         """Return ``A[:, support]``."""
@@ -59,6 +64,14 @@ class Covariance(ABC):
     @abstractmethod
     def restrict(self, support: Index) -> "Covariance":
         """Return the covariance of the chosen features alone."""
+
+    def row_blocks(self, size: int) -> Iterator["Covariance"]:
+        """Read the data once, block by block: yield the covariance ``Σxx'/n`` of each block's rows.
+
+        Rows are centred and scaled as those of the whole data are. The blocks are of equal size,
+        at least `size` if there are as many rows: a small last one would be mostly noise.
+        """
+        raise ValueError("A covariance matrix has no rows to stream; give the data instead.")
 
     @property
     def is_wide(self) -> bool:

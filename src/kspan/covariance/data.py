@@ -1,6 +1,8 @@
 """The covariance of data: centred and scaled implicitly, never formed when the data is wide."""
 
 from abc import abstractmethod
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -129,6 +131,21 @@ class DataCovariance(Covariance):
             return self._gram[np.ix_(support, support)]
         self.n_passes += 1
         return self._gram_of_features(self.X[:, support], self.mean[support], self.scale[support])
+
+    def submatrices(self, supports: Index) -> FloatArray:
+        """Return ``A[S, S]`` for every row S of `supports`."""
+        if self._gram is not None:
+            return self._gram[supports[:, :, None], supports[:, None, :]]
+        return super().submatrices(supports)
+
+    def row_blocks(self, size: int) -> Iterator[Self]:
+        """Yield the covariance of one block of rows after another. One pass."""
+        self.n_passes += 1
+        n_blocks = max(1, self.n_samples // size)
+        edges = np.linspace(0, self.n_samples, n_blocks + 1).astype(int)
+        for start, stop in pairwise(edges):
+            # ddof=0: the mean is that of all rows, not of these.
+            yield type(self)(self.X[start:stop], self.mean, self.scale, self._variances, ddof=0)
 
     @abstractmethod
     def _gram_of_features(self, X: Any, mean: FloatArray, scale: FloatArray) -> FloatArray:

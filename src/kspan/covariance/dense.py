@@ -38,6 +38,10 @@ class DenseCovariance(Covariance):
         """Return ``A[support, support]``."""
         return self.A[np.ix_(support, support)]
 
+    def submatrices(self, supports: Index) -> FloatArray:
+        """Return ``A[S, S]`` for every row S of `supports`."""
+        return self.A[supports[:, :, None], supports[:, None, :]]
+
     def columns(self, support: Index) -> FloatArray:
         """Return ``A[:, support]``."""
         return self.A[support].T

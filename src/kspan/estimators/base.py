@@ -16,11 +16,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kspan.certificates import Certificate
 from kspan.covariance import Covariance, as_covariance
-from kspan.methods import LEVELS, ROW_SPARSE, STARTS, certify, proved, solve
+from kspan.methods import LEVELS, ROW_SPARSE, certify, proved, solve
 from kspan.problem import RowSparseProblem
 from kspan.progress import Callback, combine, log_progress
 from kspan.selection import STOPPED_EARLY, smallest_support
 from kspan.solution import Solution
+from kspan.solvers.starts import STARTS
 
 # Options that go to `certify` and not to the solver.
 CERTIFY_OPTIONS = ("checkpoint", "checkpoint_every", "k_grid")
@@ -40,7 +41,7 @@ class FeatureSparseEstimator(BaseEstimator):  # type: ignore[misc]
         ],
         "explained_share": [Interval(Real, 0, 1, closed="right")],
         "solver": [StrOptions(set(ROW_SPARSE))],
-        "init": [StrOptions(set(STARTS)), "array-like"],
+        "init": [None, StrOptions(set(STARTS)), "array-like"],
         "include": [None, "array-like"],
         "exclude": [None, "array-like"],
         "scale": ["boolean"],
@@ -62,7 +63,7 @@ class FeatureSparseEstimator(BaseEstimator):  # type: ignore[misc]
         *,
         explained_share: float = 0.9,
         solver: str = "auto",
-        init: str | NDArray[np.floating] = "low-rank",
+        init: str | NDArray[np.floating] | None = None,
         include: FeatureList | None = None,
         exclude: FeatureList | None = None,
         scale: bool = False,

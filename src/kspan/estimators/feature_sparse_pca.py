@@ -28,12 +28,15 @@ class FeatureSparsePCA(
     explained_share : float, default=0.9
         With ``n_features_to_select=None``: take the smallest k that keeps this share of what
         plain PCA with as many components explains.
-    solver : {"auto", "exact", "go", "ipu", "brute-force"}, default="auto"
+    solver : str, default="auto"
         "auto" runs Go, IPU from many starts and pair swaps, and gives the best value its
         budget allows. "exact" goes on until that is proved optimal. The others do what their
-        paper says.
-    init : {"low-rank", "random"} or array of shape (n_features, n_components)
-        Where "ipu" starts; an array is added to the starts of "auto".
+        paper says, and docs/methods.md compares them: "go", "ipu", "soap", "srt",
+        "streaming-srt", "cssp", "tpower", "fps", "brute-force".
+    init : {"low-rank", "convex", "variance", "random"} or (n_features, n_components) array, \
+            optional
+        Where "ipu", "soap", "srt" and "tpower" start (see `kspan.solve`); an array is added to
+        the starts of "auto".
     include, exclude : names, indices or mask, optional
         Features that must, or must not, be chosen.
     scale : bool, default=False
@@ -46,10 +49,8 @@ class FeatureSparsePCA(
         explains. "fast" uses closed forms, "tight" (the same as True) a convex relaxation,
         "exact" searches until the optimum is proved. A better choice found on the way is taken.
     solver_options : dict, optional
-        More options of the solver: ``n_restarts``, ``n_kicks``, ``max_sweeps``, ``max_iter``
-        ("auto"), ``max_iter``, ``shift`` ("ipu"), ``refine``, ``shift`` ("go"),
-        ``max_supports`` ("brute-force"). And of the proof: ``checkpoint``, ``checkpoint_every``,
-        ``k_grid`` (see `kspan.certify`).
+        More options of the solver (see `kspan.solve`), such as ``n_restarts`` of "auto". And of
+        the proof: ``checkpoint``, ``checkpoint_every``, ``k_grid`` (see `kspan.certify`).
     time_limit : float, optional
         Seconds after which the best answer so far is returned. Without it the same
         `random_state` gives the same answer.

@@ -78,6 +78,24 @@ def lapack(A: FloatArray, m: int) -> EigenPairs:
     return EigenPairs(values, np.ascontiguousarray(vectors[:, ::-1]), np.full(m, level))
 
 
+def leading_stack(stack: FloatArray, m: int) -> tuple[FloatArray, FloatArray]:
+    """Leading eigenpairs of many small symmetric matrices at once.
+
+    Parameters
+    ----------
+    stack : (s, k, k) array
+    m : number of pairs of each
+
+    Returns
+    -------
+    values : (s, m) array, descending
+    vectors : (s, k, m) array
+    """
+    factor = power_of_two(float(np.abs(np.diagonal(stack, axis1=1, axis2=2)).max(initial=0.0)))
+    values, vectors = np.linalg.eigh(stack / factor)
+    return values[:, : -m - 1 : -1] * factor, vectors[:, :, : -m - 1 : -1]
+
+
 def power_of_two(size: float) -> float:
     """Return the power of two next below a positive size (1 for zero)."""
     if size == 0 or not np.isfinite(size):

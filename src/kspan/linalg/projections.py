@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 # Any floating type: the iterations that use these run in float32.
 Array = NDArray[Any]
 
-_BISECTIONS = 60
-
 
 def _eigenpairs(M: Array, first: int, last: int) -> tuple[Array, Array]:
     """Eigenpairs first..last, ascending: a partial solve where it pays, else all of them."""
@@ -27,6 +25,33 @@ def _eigenpairs(M: Array, first: int, last: int) -> tuple[Array, Array]:
     return values[first : last + 1], vectors[:, first : last + 1]
 
 
+def fantope_shift(values: Array, m: float) -> float:
+    """Return θ with ``Σ clip(values - θ, 0, 1) = m``, exactly; values ascend.
+
+    The sum falls with θ and is linear between the knots ``values`` and ``values - 1``: a binary
+    search over the sorted knots finds the piece, a division the point in it. For fewer than m
+    values there is no such θ; the smallest knot is returned, where all of them are clipped to 1.
+    """
+    values = values.astype(np.float64, copy=False)
+    knots = np.sort(np.concatenate([values - 1.0, values]))
+
+    def total(theta: float) -> float:
+        return float(np.clip(values - theta, 0, 1).sum())
+
+    low, high = 0, knots.size - 1  # total(knots[low]) ≥ m ≥ total(knots[high]) = 0
+    if total(knots[low]) <= m:
+        return float(knots[low])
+    while high - low > 1:
+        middle = (low + high) // 2
+        if total(knots[middle]) >= m:
+            low = middle
+        else:
+            high = middle
+    above, below = total(knots[low]), total(knots[high])
+    share = (above - m) / (above - below) if above > below else 0.0
+    return float(knots[low] + share * (knots[high] - knots[low]))
+
+
 def project_fantope(M: Array, m: int, guess: int) -> tuple[Array, int]:
     """Project on {0 ⪯ P ⪯ I, tr P = m}; returns P and its rank.
 
@@ -39,15 +64,9 @@ def project_fantope(M: Array, m: int, guess: int) -> tuple[Array, int]:
     while True:
         count = min(guess, n)
         values, vectors = _eigenpairs(M, n - count, n - 1)
-        low, high = values[0] - 1.0, values[-1]
-        for _ in range(_BISECTIONS):
-            theta = 0.5 * (low + high)
-            if np.clip(values - theta, 0, 1).sum() > m:
-                low = theta
-            else:
-                high = theta
-        clipped = np.clip(values - high, 0, 1)
-        if count == n or values[0] < high:
+        theta = fantope_shift(values, m)
+        clipped = np.clip(values - theta, 0, 1)
+        if count == n or values[0] < theta:
             kept = clipped > 0
             V = vectors[:, kept]
             return (V * clipped[kept]) @ V.T, int(kept.sum())

@@ -10,30 +10,52 @@ from kspan.solution import Candidate
 
 Step = Callable[[Sequence[Candidate]], list[Candidate]]
 
+# ‖UU' - VV'‖_F up to which two subspaces are the same.
+SAME_SUBSPACE = 1e-6
+
 
 @dataclass(frozen=True)
 class Run:
-    """Where the loop ended. `last` has one candidate for each start, in order."""
+    """Where the loop ended.
+
+    Attributes
+    ----------
+    best : the best candidate ever seen
+    last, best_of_each : one candidate for each start, in order
+    history : the best value of the batch after each step; for one start, its own
+    n_iter, status : number of steps, and how it ended
+    """
 
     best: Candidate
     last: list[Candidate]
+    best_of_each: list[Candidate]
     history: list[float]
     n_iter: int
     status: Status
 
 
-def iterate(first: Sequence[Candidate], step: Step, *, max_iter: int, monitor: Monitor) -> Run:
-    """Apply `step` to a batch of candidates until no support changes.
+def iterate(
+    first: Sequence[Candidate],
+    step: Step,
+    *,
+    max_iter: int,
+    monitor: Monitor,
+    monotone: bool = True,
+) -> Run:
+    """Apply `step` to a batch of candidates until no subspace changes.
 
-    A candidate whose support repeats is finished and leaves the batch; so is one that arrives
-    where another one already is. The best candidate ever seen is returned, and kept safe from
-    a keyboard interrupt. The history is that of the best value at each step: for one start,
-    its own objective.
+    A candidate whose subspace repeats is finished and leaves the batch. In a monotone method,
+    where the support decides what comes next, so does one that arrives at a support where
+    another one already is: the two would go on together, and it ends where that one ends. What
+    a method that is not monotone passes on its way is kept, and it may go round for ever:
+    reaching `max_iter` is then the status "did not settle". The best candidates are safe from a
+    keyboard interrupt.
     """
     last = list(first)
+    best_of_each = list(first)
+    follows = list(range(len(last)))  # whom a candidate that left the batch ends with
     active = list(range(len(last)))
-    best = max(last, key=lambda candidate: candidate.objective)
-    history = [best.objective]
+    history = [max(candidate.objective for candidate in last)]
     n_iter = 0
     status = Status.CONVERGED
     try:
@@ -42,23 +64,50 @@ def iterate(first: Sequence[Candidate], step: Step, *, max_iter: int, monitor: M
                 status = monitor.stopped or Status.STOPPED
                 break
             if n_iter == max_iter:
-                status = Status.MAX_ITER
+                status = Status.MAX_ITER if monotone else Status.UNSETTLED
                 break
             n_iter += 1
             moved = step([last[i] for i in active])
-            taken = {candidate.support.tobytes() for candidate in last}
+            taken = {last[i].support.tobytes(): i for i in range(len(last))} if monotone else {}
             still: list[int] = []
             for i, candidate in zip(active, moved, strict=True):
-                same = np.array_equal(candidate.support, last[i].support)
+                settled = same_subspace(candidate, last[i])
                 last[i] = candidate
-                if not same and candidate.support.tobytes() not in taken:
-                    still.append(i)
-                    taken.add(candidate.support.tobytes())
+                if candidate.objective > best_of_each[i].objective:
+                    best_of_each[i] = candidate
+                if settled:
+                    continue
+                other = taken.get(candidate.support.tobytes(), i)
+                if other != i:
+                    follows[i] = other
+                    continue
+                still.append(i)
+                if monotone:
+                    taken[candidate.support.tobytes()] = i
             active = still
             history.append(max(candidate.objective for candidate in last))
-            leader = max(last, key=lambda candidate: candidate.objective)
-            if leader.objective > best.objective:
-                best = leader
     except KeyboardInterrupt:
         status = monitor.stopped = Status.INTERRUPTED
-    return Run(best, last, history, n_iter, status)
+    best = max(best_of_each, key=lambda candidate: candidate.objective)
+    ends = [_end(follows, i) for i in range(len(last))]
+    if monotone:
+        best_of_each = [best_of_each[end] for end in ends]
+    return Run(best, [last[end] for end in ends], best_of_each, history, n_iter, status)
+
+
+def same_subspace(one: Candidate, other: Candidate) -> bool:
+    """Say whether two candidates span the same subspace, up to `SAME_SUBSPACE`."""
+    if not np.array_equal(one.support, other.support):
+        return False
+    # The part of one outside the other: exact to rounding, where 2m - 2‖U'V‖² would cancel.
+    outside = one.weights - other.weights @ (other.weights.T @ one.weights)
+    return bool(np.sqrt(2.0) * np.linalg.norm(outside) <= SAME_SUBSPACE)
+
+
+def _end(follows: Sequence[int], i: int) -> int:
+    """Follow the links to the candidate that went on."""
+    seen = {i}
+    while follows[i] not in seen:
+        i = follows[i]
+        seen.add(i)
+    return i

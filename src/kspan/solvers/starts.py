@@ -1,17 +1,30 @@
-"""Where iterative methods start: the low-rank solution, a random subspace, or the user's."""
+"""Subspaces that iterative methods start from: random, of large variance, or the user's."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray
+from kspan.linalg.selection import top_k
 from kspan.problem import RowSparseProblem
 
-Init = str | NDArray[np.floating]  # "low-rank", "random", or a (d, m) array
+# "low-rank", "convex", "variance", "random", or a (d, m) array. The first two are points that
+# other methods find: Go, and the convex relaxation of FPS.
+Init = str | NDArray[np.floating]
+STARTS = ("low-rank", "convex", "variance", "random")
 
 
 def random_subspace(n_features: int, n_components: int, rng: np.random.Generator) -> FloatArray:
     """Return an orthonormal basis of a uniformly random subspace (d × m)."""
     return np.linalg.qr(rng.standard_normal((n_features, n_components)))[0]
+
+
+def variance_subspace(problem: RowSparseProblem) -> FloatArray:
+    """Return the unit vectors of the m allowed features with the largest variances (d × m)."""
+    d, m = problem.n_features, problem.n_components
+    variances = np.where(problem.allowed, problem.covariance.diagonal(), -1.0)
+    W = np.zeros((d, m))
+    W[top_k(variances, m), np.arange(m)] = 1.0
+    return W
 
 
 def given_subspace(problem: RowSparseProblem, W: NDArray[np.floating]) -> FloatArray:

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kspan import RowSparseProblem, as_covariance, solve
-from kspan.solvers.rowsparse.ipu import from_subspaces, proxy_diagonal, step
+from kspan.solvers.rowsparse.ipu import IPU, proxy_diagonal
+from kspan.solvers.rowsparse.row_scores import from_subspaces, step
 from kspan.solvers.starts import random_subspace
 from tests.oracles import best_by_enumeration, random_covariance
 
@@ -40,14 +41,14 @@ def test_steps_follow_the_definition(rng):
     W = random_subspace(15, 3, rng)
     P = A @ W @ np.linalg.pinv(W.T @ A @ W) @ W.T @ A
     chosen = np.sort(np.argsort(-np.diag(P), kind="stable")[:6])
-    first = from_subspaces(problem_of(A, 3, 6), [W])[0]
+    first = from_subspaces(problem_of(A, 3, 6), IPU, [W])[0]
     assert np.array_equal(first.support, chosen)
 
     W = np.zeros((15, 3))
     W[first.support] = first.weights
     P = A @ W @ np.linalg.pinv(W.T @ A @ W) @ W.T @ A
     np.testing.assert_allclose(proxy_diagonal(A @ W, first.variances), np.diag(P), rtol=1e-9)
-    second = step(problem_of(A, 3, 6), [first])[0]
+    second = step(problem_of(A, 3, 6), IPU, [first])[0]
     assert np.array_equal(second.support, np.sort(np.argsort(-np.diag(P), kind="stable")[:6]))
 
 
@@ -69,10 +70,10 @@ def test_scores_equal_those_of_the_orthogonal_iteration_form(seed):
 def test_a_batch_moves_like_its_members_alone(rng):
     A = random_covariance(rng, 20)
     problem = problem_of(A, 2, 5)
-    starts = from_subspaces(problem, [random_subspace(20, 2, rng) for _ in range(6)])
-    together = step(problem, starts)
+    starts = from_subspaces(problem, IPU, [random_subspace(20, 2, rng) for _ in range(6)])
+    together = step(problem, IPU, starts)
     for start, moved in zip(starts, together, strict=True):
-        alone = step(problem, [start])[0]
+        alone = step(problem, IPU, [start])[0]
         assert np.array_equal(alone.support, moved.support)
 
 

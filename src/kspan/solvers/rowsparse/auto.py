@@ -20,9 +20,9 @@ from kspan.arrays import FloatArray
 from kspan.problem import RowSparseProblem
 from kspan.progress import Callback, Monitor, Status
 from kspan.solution import Candidate, Solution
-from kspan.solvers.loop import iterate
 from kspan.solvers.rowsparse.go import low_rank_candidate
-from kspan.solvers.rowsparse.ipu import from_subspaces, step
+from kspan.solvers.rowsparse.ipu import IPU
+from kspan.solvers.rowsparse.row_scores import from_subspaces, run_rule
 from kspan.solvers.rowsparse.swaps import improve_by_swaps
 from kspan.solvers.starts import Init, given_subspace, random_subspace
 
@@ -77,9 +77,7 @@ def auto(
     def ascend(starts: list[Candidate]) -> list[Candidate]:
         """IPU on all starts; distinct results, best first."""
         nonlocal best, n_iter
-        run = iterate(
-            starts, lambda batch: step(problem, batch), max_iter=max_iter, monitor=monitor
-        )
+        run = run_rule(problem, IPU, starts, max_iter=max_iter, monitor=monitor)
         n_iter += run.n_iter
         history.extend(max(value, best.objective) for value in run.history)
         if run.best.objective > best.objective:
@@ -107,9 +105,9 @@ def auto(
         if problem.n_features_to_select < problem.n_features:
             starts = [best]
             if not isinstance(init, str):
-                starts += from_subspaces(problem, [given_subspace(problem, init)])
+                starts += from_subspaces(problem, IPU, [given_subspace(problem, init)])
             if n_restarts:
-                starts += from_subspaces(problem, _subspaces(problem, n_restarts, rng))
+                starts += from_subspaces(problem, IPU, _subspaces(problem, n_restarts, rng))
             results = ascend(starts)
             for candidate in results[:N_POLISHED]:
                 if monitor.stopped is None:

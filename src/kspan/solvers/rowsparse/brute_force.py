@@ -17,6 +17,7 @@ from math import comb
 import numpy as np
 
 from kspan.arrays import FloatArray
+from kspan.linalg.eigen import power_of_two
 from kspan.problem import RowSparseProblem
 from kspan.progress import Callback, Monitor, Status
 from kspan.solution import Solution
@@ -54,11 +55,13 @@ def brute_force(
     monitor = Monitor("brute-force", callback, time_limit)
     pool = np.sort(np.concatenate([free, include]))
     A = problem.covariance.submatrix(pool)
+    unit = power_of_two(float(np.abs(np.diagonal(A)).max()))  # squares stay in range
+    A = A / unit
     fixed = np.searchsorted(pool, include)
     choices = combinations(np.searchsorted(pool, free).tolist(), n_free)
     m = problem.n_components
     first = low_rank_candidate(problem)
-    best_value, best_support = first.objective, first.support
+    best_value, best_support = first.objective / unit, first.support
     history: list[float] = []
     status = Status.COMPLETED
     try:
@@ -74,15 +77,15 @@ def brute_force(
                 if values[winner] > best_value:
                     best_value = float(values[winner])
                     best_support = pool[supports[promising[winner]]]
-            history.append(best_value)
-            if monitor.report(best_value):
+            history.append(best_value * unit)
+            if monitor.report(history[-1]):
                 status = monitor.stopped or status
                 break
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     return Solution.from_candidate(
         problem.refit(best_support), n_features=problem.n_features, solver="brute-force",
-        status=status, history=history or [best_value], n_iter=len(history),
+        status=status, history=history or [best_value * unit], n_iter=len(history),
     )  # fmt: skip
 
 

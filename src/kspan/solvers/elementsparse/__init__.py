@@ -1,0 +1,1 @@
+"""Methods in which every component has k features of its own."""

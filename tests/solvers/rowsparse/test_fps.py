@@ -1,0 +1,110 @@
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from kspan import RowSparseProblem, as_covariance, solve
+from kspan.solvers.rowsparse.fps import FEATURE_LIMIT, fantope_admm, fantope_path
+from tests.oracles import random_covariance
+
+
+def by_a_conic_solver(A, m, penalty):
+    d = A.shape[0]
+    H = cp.Variable((d, d), symmetric=True)
+    objective = cp.Maximize(cp.trace(A @ H) - penalty * cp.sum(cp.abs(H)))
+    task = cp.Problem(objective, [H >> 0, np.eye(d) - H >> 0, cp.trace(H) == m])
+    return task.solve(solver=cp.CLARABEL)
+
+
+@pytest.mark.parametrize(
+    ("d", "m", "share"), [(6, 1, 0.3), (8, 2, 0.1), (12, 3, 0.5), (20, 2, 0.2), (5, 2, 0.0)]
+)
+def test_the_relaxation_against_a_conic_solver(d, m, share):
+    A = random_covariance(np.random.default_rng(d), d) / d
+    penalty = share * np.abs(A - np.diag(np.diag(A))).max()
+    point = fantope_admm(A, m, penalty, max_iter=20_000, tol=1e-9)
+    assert point.converged
+    value = np.sum(A * point.Z) - penalty * np.abs(point.Z).sum()
+    assert value == pytest.approx(by_a_conic_solver(A, m, penalty), rel=1e-6)
+    eigenvalues = np.linalg.eigvalsh(point.Z)
+    assert np.trace(point.Z) == pytest.approx(m, abs=1e-7)
+    assert eigenvalues[0] >= -1e-7
+    assert eigenvalues[-1] <= 1 + 1e-7
+
+
+def test_the_example_that_the_released_screening_loses():
+    """S = [[10, 9.9, 0], [9.9, 10, 0], [0, 0, 9]], λ = 0.1, m = 2: the optimum is 28.6."""
+    S = np.array([[10, 9.9, 0], [9.9, 10, 0], [0, 0, 9.0]])
+    point = fantope_admm(S, 2, 0.1, max_iter=5000, tol=1e-9)
+    value = np.sum(S * point.Z) - 0.1 * np.abs(point.Z).sum()
+    assert value == pytest.approx(28.6, abs=1e-4)
+
+
+def test_a_path_gives_what_each_penalty_gives_alone(rng):
+    A = random_covariance(rng, 10) / 10
+    for penalty, point in fantope_path(A, 2, 6, max_iter=5000, tol=1e-8):
+        alone = fantope_admm(A, 2, penalty, max_iter=5000, tol=1e-8)
+        np.testing.assert_allclose(point.Z, alone.Z, atol=1e-3)  # entries may be near ties
+        ours, theirs = (np.sum(A * p.Z) - penalty * np.abs(p.Z).sum() for p in (point, alone))
+        assert ours == pytest.approx(theirs, rel=1e-7)
+
+
+def test_warm_starts_save_steps(rng):
+    A = random_covariance(rng, 30) / 30
+    path = fantope_path(A, 2, 20, max_iter=2000, tol=1e-5)
+    cold = sum(fantope_admm(A, 2, p, max_iter=2000, tol=1e-5).n_iter for p, _ in path)
+    assert sum(point.n_iter for _, point in path) < 0.9 * cold
+
+
+def test_the_path_runs_from_few_features_to_many(rng):
+    A = random_covariance(rng, 15)
+    path = fantope_path(A, 2, 10)
+    penalties = [penalty for penalty, _ in path]
+    assert penalties == sorted(penalties, reverse=True)
+    assert path[0][1].n_rows < path[-1][1].n_rows
+
+
+@pytest.mark.parametrize("k", [3, 5, 9])
+def test_the_penalty_found_gives_k_features(rng, k):
+    A = random_covariance(rng, 15)
+    covariance = as_covariance(A, kind="covariance")
+    told = []
+    solution = solve(RowSparseProblem(covariance, 2, k), "fps", callback=told.append)
+    assert solution.support.size == k
+    assert len(told) == len(solution.history) <= 20
+
+
+def test_a_penalty_of_the_users_own(rng):
+    A = random_covariance(rng, 10)
+    problem = RowSparseProblem(as_covariance(A, kind="covariance"), 2, 10)
+    plain = solve(problem, "fps", penalty=0.0, max_iter=2000, tol=1e-8)
+    assert plain.objective == pytest.approx(np.linalg.eigvalsh(A)[-2:].sum(), rel=1e-6)
+    with pytest.raises(ValueError, match="penalty must not be negative"):
+        solve(problem, "fps", penalty=-1.0)
+
+
+def test_an_interrupt_keeps_the_last_point(rng):
+    problem = RowSparseProblem(as_covariance(random_covariance(rng, 10), kind="covariance"), 2, 4)
+
+    def interrupt(progress):
+        if progress.iteration == 2:
+            raise KeyboardInterrupt
+
+    solution = solve(problem, "fps", callback=interrupt)
+    assert solution.status.value == "interrupted"
+    assert solution.support.size == 4
+
+
+def test_too_many_features_are_refused_before_any_work():
+    X = np.random.default_rng(0).standard_normal((3, FEATURE_LIMIT + 1))
+    problem = RowSparseProblem(as_covariance(X), 1, 2)
+    for options in ({"solver": "fps"}, {"solver": "ipu", "init": "convex"}):
+        with pytest.raises(ValueError, match="limit is 4000 features"):
+            solve(problem, **options)
+
+
+def test_the_convex_start_is_the_relaxation_cut_to_k_rows(rng):
+    A = random_covariance(rng, 12)
+    problem = RowSparseProblem(as_covariance(A, kind="covariance"), 2, 5)
+    start = solve(problem, "soap", init="convex", max_iter=0)
+    assert np.array_equal(start.support, solve(problem, "fps").support)
+    assert start.objective == pytest.approx(solve(problem, "fps").objective, rel=1e-12)
