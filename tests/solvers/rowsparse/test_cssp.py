@@ -114,6 +114,15 @@ def test_adaptive_sampling_covers_what_leverage_misses():
     assert (0, 1) not in seen
 
 
+def test_sampling_goes_on_when_nothing_is_left_to_explain():
+    """Rank two and six features: the first two drawn explain all the others."""
+    X = np.random.default_rng(0).standard_normal((30, 2))
+    X = X @ np.random.default_rng(1).standard_normal((2, 9))
+    problem = RowSparseProblem(as_covariance(X), 2, 6)
+    solution = solve(problem, "cssp", columns="dual-set", random_state=0)
+    assert solution.support.size == 6
+
+
 def test_unknown_columns(rng):
     problem = RowSparseProblem(as_covariance(random_covariance(rng, 5), kind="covariance"), 1, 2)
     with pytest.raises(ValueError, match="columns must be 'leverage' or 'dual-set'"):

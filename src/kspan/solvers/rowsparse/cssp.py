@@ -134,10 +134,12 @@ def _draw(problem: RowSparseProblem, chosen: Index, size: int, rng: np.random.Ge
         weights = np.maximum(weights - np.einsum("ij,ij->i", scaled, scaled), 0.0)
     weights[chosen] = weights[~problem.allowed] = 0.0
     likely = np.flatnonzero(weights > np.sqrt(np.finfo(float).eps) * variances.max())
-    chances = weights[likely] / weights[likely].sum()
-    drawn = rng.choice(likely, min(size - chosen.size, likely.size), replace=False, p=chances)
     scores = np.zeros(variances.size)
-    scores[drawn], scores[chosen] = 1.0, 2.0
+    if likely.size:
+        chances = weights[likely] / weights[likely].sum()
+        count = min(size - chosen.size, likely.size)
+        scores[rng.choice(likely, count, replace=False, p=chances)] = 1.0
+    scores[chosen] = 2.0
     # Should the draw fall short, `select` fills up.
     return replace(problem, n_features_to_select=size).select(scores)
 

@@ -141,7 +141,7 @@ def fantope_path(
     >>> import numpy as np
     >>> A = np.diag([3.0, 2.0, 1.0]) + 0.5
     >>> [point.n_rows for _, point in fantope_path(A, 1, [0.6, 0.0])]
-    [1, 3]
+    [2, 3]
     """
     if isinstance(penalties, int):
         off_diagonal = np.abs(A - np.diag(np.diagonal(A))).max(axis=0)

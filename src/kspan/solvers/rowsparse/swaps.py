@@ -23,9 +23,9 @@ import numpy as np
 
 from kspan.arrays import FloatArray, Index
 from kspan.linalg.arrowhead import smallest_arrowhead_eigenvalue
-from kspan.linalg.eigen import lapack, power_of_two
+from kspan.linalg.eigen import lapack, leading_stack, power_of_two
 from kspan.linalg.selection import top_k
-from kspan.problem import RowSparseProblem
+from kspan.problem import STACK_LIMIT, RowSparseProblem
 from kspan.progress import Monitor
 from kspan.solution import Candidate
 
@@ -89,20 +89,45 @@ def sweep(problem: RowSparseProblem, candidate: Candidate, n_trials: int) -> Can
     A[np.ix_(new, new)] = problem.covariance.submatrix(incoming)
 
     support, objective = candidate.support, candidate.objective
-    for swap in ranked:
-        if swap.out not in support or swap.into in support:
-            continue  # an earlier swap of this sweep used one of the two
-        trial = np.sort(np.append(support[support != swap.out], swap.into))
-        place = np.searchsorted(pool, trial)
-        pairs = lapack(A[np.ix_(place, place)], problem.n_components)
-        value = float(np.maximum(pairs.values, 0.0).sum())
-        if value > objective * (1 + IMPROVEMENT):
-            support, objective = trial, value
+    waiting = ranked
+    # Small eigenproblems are solved all at once, large ones until the first that helps.
+    at_once = len(ranked) if support.size <= STACK_LIMIT else 1
+    while waiting:
+        # An earlier swap of this sweep may have used one of the two.
+        waiting = [swap for swap in waiting if swap.out in support and swap.into not in support]
+        tried, waiting = waiting[:at_once], waiting[at_once:]
+        if not tried:
+            break
+        trials = np.stack([_swapped(support, swap) for swap in tried])
+        values = _explained(A, np.searchsorted(pool, trials), problem.n_components)
+        helpful = np.flatnonzero(values > objective * (1 + IMPROVEMENT))
+        if helpful.size:
+            first = int(helpful[0])
+            support, objective = trials[first], float(values[first])
+            waiting = tried[first + 1 :] + waiting
     if support is candidate.support:
         return None
     better = problem.refit(support)
     # The trial was computed from another route than the refit; only a real gain counts.
     return better if better.objective > candidate.objective else None
+
+
+def _swapped(support: Index, swap: Swap) -> Index:
+    """Return the sorted support after a swap."""
+    trial = support.copy()
+    trial[np.searchsorted(support, swap.out)] = swap.into
+    trial.sort()
+    return trial
+
+
+def _explained(A: FloatArray, places: Index, m: int) -> FloatArray:
+    """Return the sum of the m leading eigenvalues of A on each row of `places`."""
+    if len(places) == 1:
+        values = lapack(A[np.ix_(places[0], places[0])], m).values[None]
+    else:
+        values = leading_stack(A[places[:, :, None], places[:, None, :]], m)[0]
+    total: FloatArray = np.maximum(values, 0.0).sum(axis=1)
+    return total
 
 
 def rank_swaps(
