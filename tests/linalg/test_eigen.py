@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import scipy.linalg
 
 from kspan.linalg.eigen import (
     RESIDUAL_TOL,
@@ -9,6 +10,7 @@ from kspan.linalg.eigen import (
     leading_stack,
     power_of_two,
 )
+from kspan.linalg.projections import project_fantope
 from tests.oracles import random_covariance
 
 
@@ -97,3 +99,25 @@ def test_a_stack_is_solved_like_its_members(rng):
         for matrix, some, basis in zip(stack, values, vectors, strict=True):
             np.testing.assert_allclose(some, np.linalg.eigvalsh(matrix)[:-3:-1] * scale, rtol=1e-10)
             np.testing.assert_allclose(basis.T @ basis, np.eye(2), atol=1e-12)
+
+
+@pytest.mark.parametrize("breaks", ["not", "short", "error"])
+def test_clusters_that_lapack_loses_members_of(monkeypatch, breaks):
+    """For a few pairs from a cluster, LAPACK returned 8 of 10 on such a matrix, and no error."""
+    real = scipy.linalg.eigh
+
+    def broken(*arguments, **options):
+        if breaks == "error":
+            raise scipy.linalg.LinAlgError
+        values, vectors = real(*arguments, **options)
+        return values[2:], vectors[:, 2:]
+
+    if breaks != "not":
+        monkeypatch.setattr(scipy.linalg, "eigh", broken)
+    for seed in range(8):
+        factor = np.random.default_rng(seed).standard_normal((50, 7)) * 0.2
+        M = np.eye(50) + (factor * [5, 3, 2, 1, 0.5, 0.3, 0.1]) @ factor.T
+        pairs = lapack(M, 10)
+        assert pairs.vectors.shape == (50, 10)
+        np.testing.assert_allclose(pairs.values, np.linalg.eigvalsh(M)[:-11:-1], rtol=1e-12)
+        assert np.trace(project_fantope(M, 10, 11)[0]) == pytest.approx(10)

@@ -6,12 +6,15 @@ eigenvalue of A lies within that distance of the returned one.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray
 
+Floats = NDArray[Any]  # of any floating type
 MatMat = Callable[[FloatArray], FloatArray]
 
 # LAPACK beats Lanczos below this order (docs/eigensolvers.md has the measurements).
@@ -70,12 +73,29 @@ def lapack(A: FloatArray, m: int) -> EigenPairs:
     size = A.shape[0]
     # Powers of two scale without rounding; LAPACK's own scaling guards only the extremes.
     factor = power_of_two(float(np.abs(np.diagonal(A)).max()))
-    values, vectors = scipy.linalg.eigh(
-        A / factor, subset_by_index=[size - m, size - 1], check_finite=False, driver="evr"
-    )
+    values, vectors = eigenpairs_between(A / factor, size - m, size - 1)
     values = values[::-1] * factor
     level = size * np.finfo(float).eps * max(abs(values[0]), 0.0)
     return EigenPairs(values, np.ascontiguousarray(vectors[:, ::-1]), np.full(m, level))
+
+
+def eigenpairs_between(M: Floats, first: int, last: int) -> tuple[Floats, Floats]:
+    """Eigenpairs first..last of a symmetric matrix, ascending, from LAPACK's `syevr`.
+
+    That solver may fail on a cluster of eigenvalues, or return fewer pairs than asked for without
+    a word: all pairs are then computed by another one.
+    """
+    count = last - first + 1
+    try:
+        values, vectors = scipy.linalg.eigh(
+            M, subset_by_index=[first, last], check_finite=False, driver="evr"
+        )
+        if values.size == vectors.shape[1] == count:
+            return values, vectors
+    except scipy.linalg.LinAlgError:
+        pass
+    values, vectors = np.linalg.eigh(M)
+    return values[first : last + 1], vectors[:, first : last + 1]
 
 
 def leading_stack(stack: FloatArray, m: int) -> tuple[FloatArray, FloatArray]:

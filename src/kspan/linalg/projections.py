@@ -3,8 +3,9 @@
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
+
+from kspan.linalg.eigen import eigenpairs_between
 
 # Any floating type: the iterations that use these run in float32.
 Array = NDArray[Any]
@@ -14,13 +15,7 @@ def _eigenpairs(M: Array, first: int, last: int) -> tuple[Array, Array]:
     """Eigenpairs first..last, ascending: a partial solve where it pays, else all of them."""
     n = M.shape[0]
     if 3 * (last - first + 1) < n:
-        try:
-            values, vectors = scipy.linalg.eigh(
-                M, subset_by_index=[first, last], check_finite=False, driver="evr"
-            )
-            return values, vectors
-        except scipy.linalg.LinAlgError:
-            pass  # LAPACK's partial solver gives up on some clustered spectra
+        return eigenpairs_between(M, first, last)
     values, vectors = np.linalg.eigh(M)
     return values[first : last + 1], vectors[:, first : last + 1]
 
