@@ -155,21 +155,31 @@ def draw(record: dict[str, Any], path: Path) -> None:
         "TPower (G)": ("#cc79a7", "--", "+"), "FPS": ("#56b4e9", "-.", "D"),
         "CSSP": ("#999999", "-.", "*"), "variance": ("#999999", ":", None),
     }  # fmt: skip
-    figure, axes = plt.subplots(1, len(record["sets"]), figsize=(14, 4.6), constrained_layout=True)
-    for axis, (name, points) in zip(np.atleast_1d(axes), record["sets"].items(), strict=True):
+    columns = len(record["sets"])
+    figure, axes = plt.subplots(
+        2, columns, figsize=(14, 8), squeeze=False, sharex="col", constrained_layout=True
+    )
+    for column, (name, points) in enumerate(record["sets"].items()):
+        above, below = axes[:, column]
         ks = [point["k"] for point in points]
-        auto = [point["values"]["kspan auto"] for point in points]
-        upper = [point["upper"] for point in points]
-        axis.fill_between(ks, auto, upper, color="0.8", label="where the optimum is (certified)")
+        upper = np.array([point["upper"] for point in points])
         for method, (color, line, marker) in styles.items():
-            values = [point["values"][method] for point in points]
-            axis.plot(ks, values, line, color=color, marker=marker, ms=4, lw=1.3, label=method)
+            values = np.array([point["values"][method] for point in points])
+            look = {"color": color, "marker": marker, "ms": 4, "lw": 1.3, "label": method}
+            above.plot(ks, values, line, **look)
+            below.plot(ks, values / upper, line, **look)
         deflated = [point["TPower (D)"] for point in points]
-        axis.plot(ks, deflated, "-", color="0.6", lw=0.8, label="TPower (D): other features each")
-        axis.set(title=f"{SETS[name]}, m={M}", xlabel="features k")
-        axis.grid(alpha=0.3)
-    np.atleast_1d(axes)[0].set_ylabel("explained variance, by plain PCA's")
-    np.atleast_1d(axes)[-1].legend(fontsize=8, loc="lower right")
+        above.plot(ks, deflated, "-", color="0.6", lw=0.8, label="TPower (D): other features each")
+        above.plot(ks, upper, "-", color="0.3", lw=0.8, label="certified bound")
+        auto = [point["values"]["kspan auto"] for point in points]
+        below.fill_between(ks, auto / upper, 1, color="0.85", label="where the optimum is")
+        above.set_title(f"{SETS[name]}, m={M}")
+        below.set(xlabel="features k", ylim=(0.8, 1.005))
+        for axis in (above, below):
+            axis.grid(alpha=0.3)
+    axes[0, 0].set_ylabel("explained variance, by plain PCA's")
+    axes[1, 0].set_ylabel("by the certified bound: share of the optimum, at least")
+    axes[0, -1].legend(fontsize=8, loc="lower right")
     figure.savefig(path, dpi=130)
 
 

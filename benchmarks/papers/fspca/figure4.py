@@ -1,4 +1,7 @@
-"""Figure 4: the objective step by step on lymphoma, m=10, k=100, from one convex start.
+"""Figure 4: the objective step by step on lymphoma, m=10, k=100, from the same starts.
+
+The paper starts from the convex relaxation cut to k rows, and does not say with which penalty. So
+there are two: the penalty that leaves k features, and a weaker one; and Go's solution.
 
 Run: ``python -m benchmarks.papers.fspca.figure4``. Needs KSPAN_DATA, and matplotlib for the
 picture. Writes figure4.json, figure4.md and figure4.png beside this file; ``--draw`` only draws.
@@ -20,59 +23,76 @@ M, K = 10, 100
 METHODS = ("ipu", "soap", "srt")
 
 
+# Of the largest off-diagonal entry: about what keeps all features, but few of them large.
+WEAK = 0.2
+
+
 def run(A: np.ndarray, m: int = M, k: int = K) -> dict[str, Any]:
-    """Return each method's history, normalised by what plain PCA explains."""
+    """Return each method's history from each start, by what plain PCA explains."""
     total = float(np.linalg.eigvalsh(A)[-m:].sum())
     problem = RowSparseProblem(as_covariance(A, kind="covariance"), m, k)
     shift = SHIFT * float(np.trace(A)) / len(A)
-    histories = {}
-    for name in METHODS:
-        solution = solve(problem, name, init="convex", shift=shift, max_iter=200)
-        W = solution.loadings
-        reached = float(np.trace(W.T @ A @ W))
-        if not np.isclose(reached, solution.history.max(), rtol=1e-9):
-            raise AssertionError(f"{name} says {solution.history.max()}, W explains {reached}")
-        drops = np.diff(solution.history) < -1e-9 * solution.objective
-        histories[name] = {
-            "history": (solution.history / total).tolist(), "steps": solution.n_iter,
-            "falls": int(drops.sum()), "status": solution.status.value,
-        }  # fmt: skip
-    go = solve(problem, "go", shift=shift)
-    return {"go": go.objective / total, "histories": histories}
+    largest = float(np.abs(A - np.diag(np.diag(A))).max())
+    starts = {
+        "convex, k features": solve(problem, "fps"),
+        "convex, weak penalty": solve(problem, "fps", penalty=WEAK * largest),
+        "Go": solve(problem, "go", shift=shift),
+    }
+    return {
+        start: {name: _history(problem, A, name, first.loadings, shift, total) for name in METHODS}
+        for start, first in starts.items()
+    }
+
+
+def _history(
+    problem: RowSparseProblem, A: np.ndarray, name: str, W: np.ndarray, shift: float, total: float
+) -> dict[str, Any]:
+    solution = solve(problem, name, init=W, shift=shift, max_iter=200)
+    history = np.append(np.trace(W.T @ A @ W), solution.history)  # the start itself comes first
+    best = solution.loadings
+    reached = float(np.trace(best.T @ A @ best))
+    if not np.isclose(reached, solution.history.max(), rtol=1e-9):
+        raise AssertionError(f"{name} says {solution.history.max()}, W explains {reached}")
+    falls = np.diff(history) < -1e-9 * history.max()
+    return {
+        "history": (history / total).tolist(), "steps": solution.n_iter + 1,
+        "falls": int(falls.sum()), "status": solution.status.value,
+    }  # fmt: skip
 
 
 def markdown(record: dict[str, Any]) -> str:
-    """Return a row for each method."""
+    """Return a row for each start and method."""
     lines = [
         f"# Figure 4 of the FSPCA paper, run again (lymphoma, m={M}, k={K})", "",
-        "All from the convex relaxation cut to k rows; explained variance by plain PCA's. "
-        f"Go, which has no steps, is at {record['go']:.4f}.", "",
-        "| method | start | best | last | steps | steps that fall | status |",
-        "|---|---|---|---|---|---|---|",
+        "Explained variance by plain PCA's, step by step from the same starts.", "",
+        "| start | method | at the start | best | last | steps | steps that fall | status |",
+        "|---|---|---|---|---|---|---|---|",
     ]  # fmt: skip
-    for name, run in record["histories"].items():
-        history = run["history"]
-        lines.append(
-            f"| {name} | {history[0]:.4f} | {max(history):.4f} | {history[-1]:.4f} | "
-            f"{run['steps']} | {run['falls']} | {run['status']} |"
-        )
+    for start, runs in record["starts"].items():
+        for name, run in runs.items():
+            history = run["history"]
+            lines.append(
+                f"| {start} | {name} | {history[0]:.4f} | {max(history):.4f} | {history[-1]:.4f} "
+                f"| {run['steps']} | {run['falls']} | {run['status']} |"
+            )
     return "\n".join([*lines, ""])
 
 
 def draw(record: dict[str, Any], path: Path) -> None:
-    """Draw the histories."""
+    """Draw the histories, one panel for each start."""
     import matplotlib.pyplot as plt
 
-    figure, axis = plt.subplots(figsize=(6.4, 4.4), constrained_layout=True)
     styles = {"ipu": ("k", "-", "o"), "soap": ("#d55e00", ":", "x"), "srt": ("#0072b2", "--", "v")}
-    for name, (color, line, marker) in styles.items():
-        history = record["histories"][name]["history"][:31]
-        axis.plot(history, line, color=color, marker=marker, ms=4, label=name.upper())
-    axis.axhline(record["go"], color="0.5", lw=1, label="Go (one step)")
-    axis.set(xlabel="step", ylabel="explained variance, by plain PCA's",
-             title=f"Lymphoma, m={M}, k={K}: only IPU never falls")  # fmt: skip
-    axis.grid(alpha=0.3)
-    axis.legend()
+    figure, axes = plt.subplots(1, 3, figsize=(13, 4), sharey=True, constrained_layout=True)
+    for axis, (start, runs) in zip(axes, record["starts"].items(), strict=True):
+        for name, (color, line, marker) in styles.items():
+            history = runs[name]["history"][:31]
+            axis.plot(history, line, color=color, marker=marker, ms=4, label=name.upper())
+        axis.set(xlabel="step", title=f"from {start}")
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel("explained variance, by plain PCA's")
+    axes[0].legend()
+    figure.suptitle(f"Lymphoma, m={M}, k={K}: only IPU never falls")
     figure.savefig(path, dpi=130)
 
 
@@ -84,7 +104,7 @@ def main() -> None:
     options = parser.parse_args()
     json_file = options.out.with_suffix(".json")
     if not options.draw:
-        record = {"machine": machine(), **run(covariance_of("lymphoma"))}
+        record = {"machine": machine(), "starts": run(covariance_of("lymphoma"))}
         json_file.write_text(json.dumps(record, indent=1) + "\n")
     record = json.loads(json_file.read_text())
     options.out.with_suffix(".md").write_text(markdown(record))

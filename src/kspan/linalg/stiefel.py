@@ -1,0 +1,81 @@
+"""The Stiefel manifold: d×r matrices with orthonormal columns."""
+
+import numpy as np
+
+from kspan.arrays import FloatArray
+
+
+def symmetric(M: FloatArray) -> FloatArray:
+    """Return the symmetric part of a square matrix."""
+    return (M + M.T) / 2
+
+
+def to_tangent(V: FloatArray, Z: FloatArray) -> FloatArray:
+    """Project Z on the tangent space at V: ``Z - V sym(V'Z)``.
+
+    Of a Euclidean gradient this is the Riemannian one; of a tangent vector from another point it
+    is the vector transport.
+    """
+    return Z - V @ symmetric(V.T @ Z)
+
+
+def qf(M: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return Q and R of the thin QR decomposition in which R has a positive diagonal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Q, R = qf(np.array([[-2.0], [0.0]]))
+    >>> Q.ravel().tolist(), R.tolist()
+    ([-1.0, 0.0], [[2.0]])
+    """
+    Q, R = np.linalg.qr(M)
+    signs = np.where(np.diagonal(R) < 0, -1.0, 1.0)
+    return Q * signs, R * signs[:, None]
+
+
+def retraction_slope(
+    Q: FloatArray, R: FloatArray, direction: FloatArray, gradient: FloatArray
+) -> float:
+    """Return the derivative of f along ``t ↦ qf(V + t·direction)``.
+
+    Parameters
+    ----------
+    Q, R : of ``V + t·direction`` at the point in question
+    direction : (d, r) tangent vector at V
+    gradient : (d, r) Euclidean gradient of f at Q
+
+    Notes
+    -----
+    Differentiating V + tζ = QR and using that Q'dQ is skew and dR R⁻¹ upper triangular:
+    with B = ζR⁻¹ and M = Q'B, ``dQ = Q(L - L') + B - QM``, L the strict lower part of M.
+    """
+    B = np.linalg.solve(R.T, direction.T).T
+    M = Q.T @ B
+    L = np.tril(M, -1)
+    moved = B + Q @ (L - L.T - M)
+    return float(np.sum(gradient * moved))
+
+
+def polar(M: FloatArray) -> FloatArray:
+    """Return the point of the manifold nearest to M, the factor PQ' of its SVD ``PΣQ'``.
+
+    From the r×r matrix M'M when that is well conditioned, else from the SVD.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> polar(np.array([[3.0, 0.0], [0.0, 0.5], [0.0, 0.0]]))
+    array([[1., 0.],
+           [0., 1.],
+           [0., 0.]])
+    """
+    size = float(np.abs(M).max(initial=0.0))
+    M = M / size if size > 0 else M
+    values, vectors = np.linalg.eigh(M.T @ M)
+    if values[0] > 1e-8 * values[-1]:
+        nearest: FloatArray = M @ ((vectors / np.sqrt(values)) @ vectors.T)
+        # One Newton step takes the error from the condition number squared to rounding.
+        return nearest @ (1.5 * np.eye(len(values)) - 0.5 * (nearest.T @ nearest))
+    left, _, right = np.linalg.svd(M, full_matrices=False)
+    return left @ right
