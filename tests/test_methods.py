@@ -55,8 +55,9 @@ def test_every_method_at_the_corners(X, solver, m, k):
     assert solution.weights.shape == (k, m)
     if k == 10:  # all features: plain PCA, but for encoders that optimise something else
         best = np.linalg.eigvalsh(np.cov(X, rowvar=False))[-m:].sum()
-        exact = solver not in ("cssp", "fps", "streaming-srt") or m == 10
-        assert solution.objective == pytest.approx(best, rel=1e-6 if exact else 0.5)
+        assert solution.objective <= best * (1 + 1e-9)
+        if m == 10 or solver not in ("cssp", "fps", "streaming-srt"):
+            assert solution.objective == pytest.approx(best, rel=1e-6)
 
 
 @pytest.mark.parametrize("solver", ROW_SPARSE)
@@ -88,7 +89,7 @@ def test_more_random_starts_are_never_worse(problem, solver):
         assert many >= few
     else:
         assert many.objective >= few.objective * (1 - 1e-12)
-    with pytest.raises(ValueError, match="n_restarts must be at least 1"):
+    with pytest.raises(ValueError, match="n_restarts must be a whole number, 1 or more"):
         solve(problem, solver, init="random", n_restarts=0)
 
 
@@ -127,3 +128,8 @@ def test_wrong_arguments(problem, arguments, message):
 @pytest.mark.parametrize("random_state", [3, np.random.default_rng(3), np.random.RandomState(3)])
 def test_any_random_state(problem, random_state):
     assert solve(problem, "ipu", init="random", random_state=random_state).objective > 0
+
+
+def test_what_is_no_problem():
+    with pytest.raises(TypeError, match="solve needs a problem such as RowSparseProblem, got 3"):
+        solve(3)

@@ -221,7 +221,7 @@ def solve(
     init : {"low-rank", "convex", "variance", "random"} or (d, m) array, optional
         Where methods that iterate start: Go's solution; the convex relaxation of FPS cut to k
         rows; the features with the largest variances; a random subspace. By default "low-rank",
-        and "variance" for "tpower".
+        and "variance" for "tpower", whose array has one column.
     random_state : int, generator or None
         The same integer gives the same answer.
     callback : callable, optional
@@ -249,6 +249,8 @@ def solve(
     >>> round(solution.objective, 6)
     3.406155
     """
+    if not isinstance(problem, (RowSparseProblem, ElementSparseProblem)):
+        raise TypeError(f"solve needs a problem such as RowSparseProblem, got {problem!r}.")
     registry: Mapping[str, Callable[..., Solution | LoadingsSolution]] = (
         ROW_SPARSE if isinstance(problem, RowSparseProblem) else ELEMENT_SPARSE
     )

@@ -171,6 +171,12 @@ def _unit_scale(bases: FloatArray) -> FloatArray:
     return np.divide(bases, size, where=size > 0, out=np.zeros_like(bases))
 
 
+def require_count(name: str, value: object, least: int) -> None:
+    """Raise `ValueError` unless an option is a whole number, `least` or more."""
+    if not (_is_count(value) and int(value) >= least):  # type: ignore[call-overload]
+        raise ValueError(f"{name} must be a whole number, {least} or more, got {value!r}.")
+
+
 def _is_count(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 

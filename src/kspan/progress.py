@@ -13,7 +13,6 @@ class Status(Enum):
     CONVERGED = "converged"
     COMPLETED = "completed"
     MAX_ITER = "iteration limit"
-    UNSETTLED = "did not settle"
     TIME_LIMIT = "time limit"
     INTERRUPTED = "interrupted"
     STOPPED = "stopped by callback"
@@ -28,8 +27,7 @@ class Status(Enum):
 _ADVICE = {
     Status.CONVERGED: "Nothing changed in the last step; more iterations would not help.",
     Status.COMPLETED: "The method did all it sets out to do.",
-    Status.MAX_ITER: "The last step still improved; raise max_iter.",
-    Status.UNSETTLED: "The method never came to rest; this is the best point it passed.",
+    Status.MAX_ITER: "The last step still changed the answer; raise max_iter.",
     Status.TIME_LIMIT: "Time ran out and this is the best answer so far; raise time_limit.",
     Status.INTERRUPTED: "Interrupted by the keyboard; this is the best answer so far.",
     Status.UNPROVED: "The search ended with a gap; the certificate says how large it is.",

@@ -28,6 +28,12 @@ class Candidate:
         """The explained variance ``tr(W'AW)``."""
         return float(self.variances.sum())
 
+    def loadings(self, n_features: int) -> FloatArray:
+        """Return the (d, m) matrix W; rows outside the support are zero."""
+        W = np.zeros((n_features, self.weights.shape[1]))
+        W[self.support] = self.weights
+        return W
+
 
 @dataclass(frozen=True)
 class Solution:

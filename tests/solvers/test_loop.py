@@ -97,12 +97,12 @@ def test_a_subspace_must_repeat_and_not_only_its_support():
     assert run.best.objective == pytest.approx(1.0)
 
 
-def test_a_method_that_goes_round_does_not_settle():
+def test_a_method_that_goes_round_ends_at_the_limit():
     def swap(batch):
         return [at(1 - int(c.support[0]), 3.0 - c.objective) for c in batch]
 
     run = iterate([at(0, 1.0)], swap, max_iter=7, monitor=Monitor("test"), monotone=False)
-    assert run.status is Status.UNSETTLED
+    assert run.status is Status.MAX_ITER
     assert run.n_iter == 7
     assert run.best.objective == 2.0
 
@@ -121,3 +121,21 @@ def test_every_start_has_its_own_best_and_last():
     apart = iterate(starts, step, max_iter=20, monitor=Monitor("test"), monotone=False)
     assert [c.objective for c in apart.last] == [2.0, 6.0, 6.0]
     assert [c.objective for c in apart.best_of_each] == [9.0, 6.0, 6.0]
+
+
+def test_the_last_step_is_reported_and_reports_are_the_best_so_far():
+    values = {0: (1, 9.0), 1: (2, 6.0), 2: (2, 6.0)}
+    told = []
+    iterate(
+        [at(0, 1.0)],
+        lambda batch: [at(*values[int(c.support[0])]) for c in batch],
+        max_iter=10,
+        monitor=Monitor("test", lambda progress: told.append(progress.objective)),
+    )
+    assert told == [1.0, 9.0, 9.0, 9.0]
+
+
+@pytest.mark.parametrize("max_iter", [-1, 2.5, True, "3"])
+def test_the_limit_must_be_a_count(max_iter):
+    with pytest.raises(ValueError, match="max_iter must be a whole number, 0 or more"):
+        iterate([at(0, 1.0)], lambda batch: batch, max_iter=max_iter, monitor=Monitor("test"))

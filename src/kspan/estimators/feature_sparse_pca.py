@@ -35,8 +35,8 @@ class FeatureSparsePCA(
         "streaming-srt", "cssp", "tpower", "fps", "brute-force".
     init : {"low-rank", "convex", "variance", "random"} or (n_features, n_components) array, \
             optional
-        Where "ipu", "soap", "srt" and "tpower" start (see `kspan.solve`); an array is added to
-        the starts of "auto".
+        Where "ipu", "soap", "srt" and "tpower" (one column) start, see `kspan.solve`; "convex"
+        and arrays are added to the starts of "auto".
     include, exclude : names, indices or mask, optional
         Features that must, or must not, be chosen.
     scale : bool, default=False
@@ -74,7 +74,7 @@ class FeatureSparsePCA(
     objective_ : float
         ``explained_variance_.sum()``, in float64 whatever the data is.
     objective_history_ : array
-        Best value after every step of the solver.
+        Objective after every step of the solver.
     n_iter_ : int
     certificate_ : Certificate
         ``lower``, ``upper``, ``gap``, ``status`` and the witness that proves them; only with

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kspan.problem import require_count
 from kspan.progress import Monitor, Status
 from kspan.solution import Candidate
 
@@ -47,10 +48,10 @@ def iterate(
     A candidate whose subspace repeats is finished and leaves the batch. In a monotone method,
     where the support decides what comes next, so does one that arrives at a support where
     another one already is: the two would go on together, and it ends where that one ends. What
-    a method that is not monotone passes on its way is kept, and it may go round for ever:
-    reaching `max_iter` is then the status "did not settle". The best candidates are safe from a
+    a method that is not monotone passes on its way is kept. The best candidates are safe from a
     keyboard interrupt.
     """
+    require_count("max_iter", max_iter, 0)
     last = list(first)
     best_of_each = list(first)
     follows = list(range(len(last)))  # whom a candidate that left the batch ends with
@@ -60,11 +61,11 @@ def iterate(
     status = Status.CONVERGED
     try:
         while active:
-            if monitor.report(history[-1]):
+            if monitor.report(max(history)):
                 status = monitor.stopped or Status.STOPPED
                 break
             if n_iter == max_iter:
-                status = Status.MAX_ITER if monotone else Status.UNSETTLED
+                status = Status.MAX_ITER
                 break
             n_iter += 1
             moved = step([last[i] for i in active])
@@ -86,6 +87,8 @@ def iterate(
                     taken[candidate.support.tobytes()] = i
             active = still
             history.append(max(candidate.objective for candidate in last))
+        if status is Status.CONVERGED:
+            monitor.report(max(history))
     except KeyboardInterrupt:
         status = monitor.stopped = Status.INTERRUPTED
     best = max(best_of_each, key=lambda candidate: candidate.objective)

@@ -119,8 +119,47 @@ def test_sampling_goes_on_when_nothing_is_left_to_explain():
     X = np.random.default_rng(0).standard_normal((30, 2))
     X = X @ np.random.default_rng(1).standard_normal((2, 9))
     problem = RowSparseProblem(as_covariance(X), 2, 6)
-    solution = solve(problem, "cssp", columns="dual-set", random_state=0)
-    assert solution.support.size == 6
+    seen = {
+        tuple(solve(problem, "cssp", columns="dual-set", random_state=seed).support)
+        for seed in range(10)
+    }
+    for support in seen:
+        assert np.linalg.matrix_rank(X[:, support], tol=1e-8) == 2, "all is explained"
+
+
+def test_a_forbidden_feature_does_not_steer_the_dual_set():
+    A = np.diag([100.0, 6, 5, 4, 3, 2, 1, 0.5, 0.4, 0.3])
+    covariance = as_covariance(A, kind="covariance")
+    problem = RowSparseProblem(covariance, 1, 6, exclude=[0])
+    alone = RowSparseProblem(as_covariance(A[1:, 1:], kind="covariance"), 1, 6)
+    for seed in range(5):
+        options = {"columns": "dual-set", "random_state": seed}
+        support = solve(problem, "cssp", **options).support
+        assert np.array_equal(support, solve(alone, "cssp", **options).support + 1)
+
+
+def test_features_of_small_variance_are_drawn_too():
+    A = np.diag([1e10, 1, 2, 3, 4, 5, 6, 7, 8, 9.0])
+    problem = RowSparseProblem(as_covariance(A, kind="covariance"), 1, 3, exclude=[0])
+    seen = {
+        tuple(solve(problem, "cssp", columns="dual-set", random_state=seed).support)
+        for seed in range(20)
+    }
+    assert len(seen) > 5
+
+
+def test_float32_data_with_near_duplicates(rng):
+    X = rng.standard_normal((200, 8)).astype(np.float32)
+    X[:, 1] = X[:, 0] + np.float32(1e-7) * X[:, 2]
+    X -= X.mean(axis=0)
+    support = np.arange(4)
+    candidate = encoder(RowSparseProblem(as_covariance(X), 2, 4), support)
+    H = np.zeros((8, 2))
+    H[support] = candidate.weights
+    X = X.astype(np.float64)
+    error = np.linalg.norm(X - decoded(X, H))
+    best = np.linalg.norm(X - best_fit_within(X, [0, 2, 3], 2))
+    assert error == pytest.approx(best, rel=1e-4)
 
 
 def test_unknown_columns(rng):

@@ -1,9 +1,12 @@
+import time
+
 import cvxpy as cp
 import numpy as np
 import pytest
 
 from kspan import RowSparseProblem, as_covariance, solve
-from kspan.solvers.rowsparse.fps import FEATURE_LIMIT, fantope_admm, fantope_path
+from kspan.progress import Monitor
+from kspan.solvers.rowsparse.fps import FEATURE_LIMIT, _Search, fantope_admm, fantope_path
 from tests.oracles import random_covariance
 
 
@@ -68,9 +71,14 @@ def test_the_penalty_found_gives_k_features(rng, k):
     A = random_covariance(rng, 15)
     covariance = as_covariance(A, kind="covariance")
     told = []
-    solution = solve(RowSparseProblem(covariance, 2, k), "fps", callback=told.append)
-    assert solution.support.size == k
+    problem = RowSparseProblem(covariance, 2, k)
+    solution = solve(problem, "fps", callback=told.append)
     assert len(told) == len(solution.history) <= 20
+    search = _Search(problem, max_iter=100, tol=1e-3, refine=False, monitor=Monitor("test"))
+    point = search.bisect()
+    rows = set(np.flatnonzero(np.diagonal(point.Z)))
+    assert k <= len(rows) <= k + 2
+    assert set(solution.support) <= rows
 
 
 def test_a_penalty_of_the_users_own(rng):
@@ -108,3 +116,39 @@ def test_the_convex_start_is_the_relaxation_cut_to_k_rows(rng):
     start = solve(problem, "soap", init="convex", max_iter=0)
     assert np.array_equal(start.support, solve(problem, "fps").support)
     assert start.objective == pytest.approx(solve(problem, "fps").objective, rel=1e-12)
+
+
+def test_rows_of_the_relaxation_are_chosen_even_if_no_leading_eigenvector_has_them():
+    """Two equal blocks, one component: Z has both, its leading eigenvector one of them."""
+    A = np.zeros((12, 12))
+    A[6:9, 6:9], A[9:, 9:] = 1.0, 0.9
+    A += np.diag([1e-3] * 6 + [1.0] * 6)
+    problem = RowSparseProblem(as_covariance(A, kind="covariance"), 1, 6)
+    assert set(solve(problem, "fps").support) >= {6, 7, 8}
+    penalised = solve(problem, "fps", penalty=10.0)  # one row is left: the others by variance
+    assert set(penalised.support) == {6, 7, 8, 9, 10, 11}
+
+
+def test_the_time_limit_is_asked_for_in_every_step(rng):
+    A = random_covariance(rng, 300)
+    problem = RowSparseProblem(as_covariance(A, kind="covariance"), 3, 30)
+    for options in ({"solver": "fps"}, {"solver": "ipu", "init": "convex"}):
+        started = time.perf_counter()
+        solution = solve(problem, time_limit=0.05, **options)
+        assert time.perf_counter() - started < 3
+        assert solution.status.value == "time limit"
+        assert solution.support.size == 30
+
+
+def test_it_reads_the_data_once(rng):
+    covariance = as_covariance(rng.standard_normal((20, 30)))
+    before = covariance.n_passes
+    solve(RowSparseProblem(covariance, 2, 5), "fps")
+    assert covariance.n_passes - before == 1
+
+
+@pytest.mark.parametrize("max_iter", [0, -3, 1.5])
+def test_steps_must_be_a_count(rng, max_iter):
+    problem = RowSparseProblem(as_covariance(random_covariance(rng, 5), kind="covariance"), 1, 2)
+    with pytest.raises(ValueError, match="max_iter must be a whole number, 1 or more"):
+        solve(problem, "fps", max_iter=max_iter)

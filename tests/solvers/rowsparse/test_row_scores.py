@@ -96,15 +96,28 @@ def test_they_fall_and_return_the_best_they_passed(name):
     assert fell >= 5, "neither is an ascent method"
 
 
-def test_srt_may_go_round_for_ever():
-    problems = [problem_of(make_scheme("F", random_state=seed), 3, 7) for seed in range(40)]
-    solutions = [
-        solve(problem, "srt", init="random", random_state=seed)
-        for seed, problem in enumerate(problems)
-    ]
-    unsettled = [s for s in solutions if s.status.value == "did not settle"]
-    assert unsettled
-    assert all(s.n_iter == 200 and "best point" in s.status.advice for s in unsettled)
+@pytest.mark.parametrize("name", ["ipu", "soap", "srt"])
+@pytest.mark.parametrize("shift", [-1.0, np.nan, np.inf])
+def test_a_shift_must_be_a_number(rng, name, shift):
+    with pytest.raises(ValueError, match="shift must be a finite number, 0 or more"):
+        solve(problem_of(random_covariance(rng, 6), 1, 2), name, shift=shift)
+
+
+@pytest.mark.parametrize("name", ["ipu", "soap", "srt", "tpower"])
+def test_restarts_without_random_starts_are_refused(rng, name):
+    with pytest.raises(ValueError, match="n_restarts needs init='random'"):
+        solve(problem_of(random_covariance(rng, 6), 1, 2), name, n_restarts=5)
+
+
+def test_an_interrupt_during_the_start_leaves_gos_solution(rng, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kspan.solvers.rowsparse.row_scores.convex_candidate", interrupted)
+    problem = problem_of(random_covariance(rng, 8), 2, 4)
+    solution = solve(problem, "soap", init="convex")
+    assert solution.status.value == "interrupted"
+    assert solution.objective == pytest.approx(solve(problem, "go").objective)
 
 
 @pytest.mark.parametrize("name", ["soap", "srt"])

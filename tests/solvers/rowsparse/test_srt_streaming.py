@@ -49,7 +49,11 @@ def test_few_samples_make_few_blocks(rng):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"block_size": 0}, "block_size must be at least 1"), ({"warm_up": 2.0}, "warm_up must be")],
+    [
+        ({"block_size": 0}, "block_size must be a whole number, 1 or more"),
+        ({"block_size": 2.5}, "block_size must be a whole number"),
+        ({"warm_up": 2.0}, "warm_up must be"),
+    ],
 )
 def test_wrong_options(rng, options, message):
     problem = RowSparseProblem(as_covariance(rng.standard_normal((9, 5))), 1, 2)
@@ -61,3 +65,12 @@ def test_a_matrix_has_no_rows():
     problem = RowSparseProblem(as_covariance(np.eye(4), kind="covariance"), 1, 2)
     with pytest.raises(ValueError, match="no rows to stream; give the data"):
         solve(problem, "streaming-srt")
+
+
+def test_blocks_that_tell_nothing_are_passed_over():
+    X, support = make_planted(400, 20, 4, 1, signal=6.0, random_state=0)
+    X -= X.mean(axis=0)
+    X = np.vstack([X, np.zeros((80, 20))])  # rows at the mean
+    problem = RowSparseProblem(as_covariance(X), 1, 4)
+    solution = solve(problem, "streaming-srt", random_state=0, block_size=40)
+    assert np.array_equal(solution.support, support)

@@ -38,3 +38,10 @@ def test_coming_down_gradually_helps_on_average():
         plain, gradual = (solve(problem, "tpower", gradual=g) for g in (False, True))
         gains.append(gradual.objective / plain.objective)
     assert np.mean(gains) > 1
+
+
+def test_the_gradual_form_counts_all_its_steps(rng):
+    told = []
+    problem = RowSparseProblem(as_covariance(random_covariance(rng, 40), kind="covariance"), 1, 4)
+    solution = solve(problem, "tpower", gradual=True, callback=told.append)
+    assert len(solution.history) == len(told) == solution.n_iter + 4  # four stages, four starts

@@ -68,7 +68,7 @@ class Deflation:
                 )
         else:
             # (I - xx')A(I - xx') = A - x(Ax)' - (Ax)x' + (x'Ax) xx'
-            size = float(np.linalg.norm(product)) or 1.0  # both columns of the same size
+            size = float(np.abs(product).max()) or 1.0  # both columns of about the same size
             core = np.array([[variance, -size], [-size, 0.0]])
             L = np.hstack([x, product / size])
             self.current = UpdatedCovariance(self.current, L, core)

@@ -20,6 +20,7 @@ from kspan.arrays import FloatArray
 from kspan.problem import RowSparseProblem
 from kspan.progress import Callback, Monitor, Status
 from kspan.solution import Candidate, Solution
+from kspan.solvers.rowsparse.fps import convex_candidate
 from kspan.solvers.rowsparse.go import low_rank_candidate
 from kspan.solvers.rowsparse.ipu import IPU
 from kspan.solvers.rowsparse.row_scores import from_subspaces, run_rule
@@ -47,8 +48,9 @@ def auto(
     Parameters
     ----------
     problem : RowSparseProblem
-    init : {"low-rank", "random"} or (d, m) array
-        An array is added to the starts; the names change nothing, as both are used anyway.
+    init : {"low-rank", "convex", "variance", "random"} or (d, m) array
+        An array and the convex relaxation are added to the starts; the other names change
+        nothing, as such starts are used anyway.
     rng : numpy.random.Generator
     n_restarts : int, optional
         Starts beyond the low-rank one. By default 96, fewer (down to 12) when k is above 100:
@@ -106,6 +108,8 @@ def auto(
             starts = [best]
             if not isinstance(init, str):
                 starts += from_subspaces(problem, IPU, [given_subspace(problem, init)])
+            elif init == "convex":
+                starts.append(convex_candidate(problem, monitor))
             if n_restarts:
                 starts += from_subspaces(problem, IPU, _subspaces(problem, n_restarts, rng))
             results = ascend(starts)

@@ -14,7 +14,7 @@ The columns are chosen by
   probabilities proportional to what the columns chosen so far leave unexplained.
 
 Cost: one call of ``leading(m)``, then O(dkm + k³); adaptive sampling O(dk²). Passes over the data:
-those of ``leading`` and two more.
+those of ``leading``, and at most eight more.
 
 Guarantee: in expectation, an error of reconstruction within a factor 1 + O(m / k) of that of PCA
 ("dual-set"). None on the explained variance, which is not what it optimises.
@@ -65,11 +65,11 @@ def cssp(
     if columns not in ("leverage", "dual-set"):
         raise ValueError(f"columns must be 'leverage' or 'dual-set', got {columns!r}.")
     monitor = Monitor("cssp", callback, time_limit)
-    V = problem.covariance.leading(problem.n_components).vectors
     if columns == "leverage":
+        V = problem.covariance.leading(problem.n_components).vectors
         support = problem.select(np.einsum("ij,ij->i", V, V))
     else:
-        support = _dual_set_then_adaptive(problem, V, rng)
+        support = _dual_set_then_adaptive(problem, rng)
     best = problem.refit(support) if refine else encoder(problem, support)
     status = Status.COMPLETED
     try:
@@ -84,7 +84,7 @@ def cssp(
 
 def encoder(problem: RowSparseProblem, support: Index) -> Candidate:
     """Return the span of H on the chosen columns."""
-    to_orthonormal = _inverse_root(problem.covariance.submatrix(support))  # C times it is Q
+    to_orthonormal = _inverse_root(problem, support)  # C times it is Q
     projected = problem.covariance.columns(support) @ to_orthonormal  # X'Q
     projected /= np.abs(projected).max(initial=0.0) or 1.0
     # Left singular vectors of Q'X; beyond the rank of C any directions do.
@@ -96,27 +96,28 @@ def encoder(problem: RowSparseProblem, support: Index) -> Candidate:
     return problem.on_span(support, basis)
 
 
-def _inverse_root(G: FloatArray) -> FloatArray:
-    """Return T with T'GT = I on the range of G (k × rank)."""
-    values, vectors = np.linalg.eigh(G)
-    kept = values > G.shape[0] * np.finfo(float).eps * values[-1]
+def _inverse_root(problem: RowSparseProblem, support: Index) -> FloatArray:
+    """Return T with ``T' A_SS T = I`` on the range of A_SS (k × rank)."""
+    values, vectors = np.linalg.eigh(problem.covariance.submatrix(support))
+    # `columns`, which T multiplies, is as accurate as the data's type.
+    rounding = support.size * np.finfo(problem.covariance.dtype).eps
+    kept = values > rounding * values[-1]
     root: FloatArray = vectors[:, kept] / np.sqrt(values[kept])
     return root
 
 
-def _dual_set_then_adaptive(
-    problem: RowSparseProblem, V: FloatArray, rng: np.random.Generator
-) -> Index:
+def _dual_set_then_adaptive(problem: RowSparseProblem, rng: np.random.Generator) -> Index:
     """Return k features: forced ones, those of the dual set, and a sample of the rest."""
     covariance, k, m = problem.covariance, problem.n_features_to_select, problem.n_components
-    variances = np.maximum(covariance.diagonal(), 0.0)
     chosen = np.asarray(problem.include, dtype=np.intp)
-    values = covariance.leading(m).values
-    left_over = np.maximum(variances - (V * V) @ np.maximum(values, 0.0), 0.0)
     n_first = min(int(2 * m * (2 * m / k) ** (-2 / 3)), k - 1)
     if n_first > m:
         pool = np.flatnonzero(problem.allowed)
-        picked = pool[dual_set(V[pool], left_over[pool], n_first)]
+        pairs = covariance.leading(m, pool if len(problem.exclude) else None)
+        V = pairs.vectors
+        explained = (V * V) @ np.maximum(pairs.values, 0.0)
+        left_over = np.maximum(covariance.diagonal()[pool] - explained, 0.0)
+        picked = pool[dual_set(V, left_over, n_first)]
         new = np.setdiff1d(picked, chosen)[: k - chosen.size]
         chosen = np.union1d(chosen, new).astype(np.intp)
     if not chosen.size:
@@ -130,10 +131,10 @@ def _draw(problem: RowSparseProblem, chosen: Index, size: int, rng: np.random.Ge
     variances = np.maximum(covariance.diagonal(), 0.0)
     weights = variances.copy()
     if chosen.size:
-        scaled = covariance.columns(chosen) @ _inverse_root(covariance.submatrix(chosen))
+        scaled = covariance.columns(chosen) @ _inverse_root(problem, chosen)
         weights = np.maximum(weights - np.einsum("ij,ij->i", scaled, scaled), 0.0)
     weights[chosen] = weights[~problem.allowed] = 0.0
-    likely = np.flatnonzero(weights > np.sqrt(np.finfo(float).eps) * variances.max())
+    likely = np.flatnonzero(weights > np.sqrt(np.finfo(float).eps) * variances)
     scores = np.zeros(variances.size)
     if likely.size:
         chances = weights[likely] / weights[likely].sum()
@@ -148,11 +149,12 @@ def dual_set(V: FloatArray, squares: FloatArray, count: int) -> Index:
     """Choose up to `count` rows of V by dual-set spectral sparsification.
 
     Keeps the smallest eigenvalue of a weighted sum of v_j v_j' growing while the weighted sum of
-    `squares` stays small. Some row always meets both barriers; rows may be met again.
+    `squares` stays small. Some row always meets both barriers, but for rounding; rows may be met
+    again.
 
     Parameters
     ----------
-    V : (d, m) orthonormal columns (approximately, if features are left out)
+    V : (d, m) orthonormal columns
     squares : (d,) squared lengths of the columns of X - X V V'
     count : number of steps, above m
     """
@@ -171,10 +173,10 @@ def dual_set(V: FloatArray, squares: FloatArray, count: int) -> Index:
         lower = np.einsum("ij,ij->i", turned, turned) / gain - first
         # Cyclic scan from where the last one ended.
         met = np.flatnonzero(np.roll((upper <= lower) & (lower + upper > 0), -place))
-        offset = int(met[0]) if met.size else int(np.argmax(np.roll(lower - upper, -place)))
-        j = (place + offset) % d
-        weight = 2.0 / (upper[j] + lower[j]) if lower[j] + upper[j] > 0 else 1.0
-        M += weight * np.outer(V[j], V[j])
+        if not met.size:
+            break
+        j = (place + int(met[0])) % d
+        M += 2.0 / (upper[j] + lower[j]) * np.outer(V[j], V[j])
         picked.append(j)
         place = (j + 1) % d
     return np.unique(np.array(picked, dtype=np.intp))

@@ -20,21 +20,24 @@ Guarantee: the convex problem is solved to the stated tolerance. None for the ro
 Reference: Vu, Cho, Lei, Rohe, Fantope Projection and Selection, NIPS 2013.
 
 Differs from the paper in: the number of features is given and not λ; when no λ tried has exactly
-k nonzero rows, the one with the fewest beyond k is cut to k. The rule with which the authors'
-program drops features beforehand is left out, as it can lose the optimum.
+k nonzero rows, the one with the fewest beyond k is cut to the k with the largest diagonal. The
+rule with which the authors' program drops features beforehand is left out, as it can lose the
+optimum.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kspan.arrays import FloatArray
+from kspan.covariance.dense import DenseCovariance
 from kspan.linalg.eigen import leading_dense, power_of_two
 from kspan.linalg.projections import project_fantope
-from kspan.problem import RowSparseProblem
+from kspan.problem import RowSparseProblem, require_count
 from kspan.progress import Callback, Monitor, Status
 from kspan.solution import Candidate, Solution
+from kspan.solvers.rowsparse.go import low_rank_candidate
 
 # Beyond this many features the eigensolves take minutes each.
 FEATURE_LIMIT = 4000
@@ -95,25 +98,26 @@ def fps(
     callback, time_limit : see `kspan.progress`
         One report for each λ.
     """
+    require_count("max_iter", max_iter, 1)
+    if penalty is not None and not penalty >= 0:
+        raise ValueError(f"penalty must not be negative, got {penalty}.")
     monitor = Monitor("fps", callback, time_limit)
     search = _Search(problem, max_iter=max_iter, tol=tol, refine=refine, monitor=monitor)
-    status = Status.COMPLETED
-    try:
-        point = search.solve(penalty) if penalty is not None else search.bisect()
-    except KeyboardInterrupt:
-        monitor.stopped = Status.INTERRUPTED
-        point = search.point
-    status = monitor.stopped or (Status.CONVERGED if point.converged else Status.MAX_ITER)
-    best = search.candidate(point)
+    best, status = search.run(penalty)
     return Solution.from_candidate(
         best, n_features=problem.n_features, solver="fps", status=status,
         history=search.history or [best.objective], n_iter=search.n_iter,
     )  # fmt: skip
 
 
-def convex_candidate(problem: RowSparseProblem) -> Candidate:
-    """Return the start that other methods call "convex": the relaxation cut to k rows."""
-    search = _Search(problem, max_iter=100, tol=1e-3, refine=False, monitor=Monitor("fps"))
+def convex_candidate(problem: RowSparseProblem, monitor: Monitor | None = None) -> Candidate:
+    """Return the start that other methods call "convex": the relaxation cut to k rows.
+
+    A `monitor` is asked in every step whether time is up; the best point so far is then returned.
+    """
+    silent = Monitor("fps")
+    search = _Search(problem, max_iter=100, tol=1e-3, refine=False, monitor=silent)
+    search.out_of_time = (monitor or silent).out_of_time
     return search.candidate(search.bisect())
 
 
@@ -164,6 +168,7 @@ def fantope_admm(
     start: FantopePoint | None = None,
     max_iter: int = 100,
     tol: float = 1e-3,
+    out_of_time: Callable[[], bool] = lambda: False,
 ) -> FantopePoint:
     """Solve the relaxation for one λ.
 
@@ -175,6 +180,7 @@ def fantope_admm(
     start : a point to go on from, of the same A
     max_iter : steps at most
     tol : both residuals must fall below ``tol * sqrt(m)``, the dual one relative to max|A|
+    out_of_time : asked after every step whether to stop where it is
     """
     size = float(np.abs(A).max(initial=0.0)) or 1.0
     S, weight = A / size, penalty / size  # in these units H, Z and A are all of size one
@@ -193,6 +199,8 @@ def fantope_admm(
         dual = tau * float(np.linalg.norm(Z - Z_old))
         if primal < limit and dual < limit:
             return FantopePoint(Z, U, tau, n_iter, True)
+        if out_of_time():
+            return FantopePoint(Z, U, tau, n_iter)
         if primal > 10 * dual:
             tau, U = 2 * tau, U / 2
         elif dual > 10 * primal:
@@ -213,27 +221,40 @@ class _Search:
                 f"The convex relaxation needs eigensolves of order {self.pool.size}; its limit "
                 f"is {FEATURE_LIMIT} features. Use another solver, or another init."
             )
-        self.problem, self.monitor = problem, monitor
+        self.monitor, self.out_of_time = monitor, monitor.out_of_time
         self.max_iter, self.tol, self.refine = max_iter, tol, refine
-        A = problem.covariance.submatrix(self.pool)
+        A = problem.covariance.submatrix(np.arange(problem.n_features))
+        self.problem = replace(problem, covariance=DenseCovariance(A))
         self.unit = power_of_two(float(np.abs(A).max(initial=0.0)))
-        self.A = A / self.unit
+        self.A = A[np.ix_(self.pool, self.pool)] / self.unit
         d = self.pool.size
         self.point = FantopePoint(np.zeros((d, d)), np.zeros((d, d)), 1.0)
         self.history: list[float] = []
         self.n_iter = 0
 
+    def run(self, penalty: float | None) -> tuple[Candidate, Status]:
+        """Return what is found, or when stopped early the better of the last point and Go's."""
+        try:
+            point = self.solve(penalty) if penalty is not None else self.bisect()
+        except KeyboardInterrupt:
+            self.monitor.stopped, point = Status.INTERRUPTED, self.point
+        if self.monitor.stopped is None:
+            status = Status.CONVERGED if point.converged else Status.MAX_ITER
+            return self.candidate(point), status
+        points = [self.candidate(point), low_rank_candidate(self.problem)]
+        best = max(points, key=lambda candidate: candidate.objective)
+        self.history.append(best.objective)
+        return best, self.monitor.stopped
+
     def solve(self, penalty: float) -> FantopePoint:
         """Solve for one λ, from where the last one ended."""
-        if not penalty >= 0:
-            raise ValueError(f"penalty must not be negative, got {penalty}.")
         self.point = fantope_admm(
             self.A, self.problem.n_components, penalty / self.unit, start=self.point,
-            max_iter=self.max_iter, tol=self.tol,
+            max_iter=self.max_iter, tol=self.tol, out_of_time=self.out_of_time,
         )  # fmt: skip
         self.n_iter += self.point.n_iter
         self.history.append(self.candidate(self.point).objective)
-        self.monitor.report(self.history[-1])
+        self.monitor.report(max(self.history))
         return self.point
 
     def bisect(self) -> FantopePoint:
@@ -251,15 +272,24 @@ class _Search:
                     best = point
             else:
                 high = middle
-            if point.n_rows == k or self.monitor.stopped or high - low <= 1e-9 * self.unit:
+            if point.n_rows == k or self.out_of_time() or high - low <= 1e-9 * self.unit:
                 break
         return best if best is not None else self.point
 
     def candidate(self, point: FantopePoint) -> Candidate:
-        """Cut the m leading eigenvectors of Z to k rows."""
-        V = np.zeros((self.problem.n_features, self.problem.n_components))
+        """Cut the m leading eigenvectors of Z to the k rows that are largest in Z.
+
+        Largest by the diagonal: a row of Z that has no part in the m leading eigenvectors is still
+        a row that the relaxation chose. Rows that are zero come last, by variance.
+        """
+        d = self.problem.n_features
+        variances = self.problem.covariance.diagonal()
+        V = np.zeros((d, self.problem.n_components))
+        scores = 0.5 * variances / (variances.max() or 1.0)
         V[self.pool] = leading_dense(point.Z, self.problem.n_components).vectors
-        support = self.problem.select(np.linalg.norm(V, axis=1))
+        chosen = np.maximum(np.diagonal(point.Z), 0.0)
+        scores[self.pool] = np.where(chosen > 0, 1.0 + chosen, scores[self.pool])
+        support = self.problem.select(scores)
         if self.refine:
             return self.problem.refit(support)
         return self.problem.on_span(support, V[support])

@@ -6,8 +6,8 @@ r"""IPU: iterative proxy update, a monotone ascent for the row-sparse problem.
 P_t has rank m and lies below A, with equality on the span of W_t, so the best support for P_t
 (which Go finds exactly) is at least as good for A. Only the diagonal of P_t is computed.
 
-Cost: O(dkm + k³) a step for a covariance. Passes over the data: three a step (scores, back,
-and the k new columns).
+Cost: O(dkm + k³) a step for a covariance. Passes over the data: two a step (scores and back), and
+one over the k new columns of each start.
 
 Guarantee: the objective never decreases (Theorem 5.5); the subspace converges (Theorem 5.8).
 

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.problem import RowSparseProblem
-from kspan.progress import Callback, Monitor
+from kspan.problem import RowSparseProblem, require_count
+from kspan.progress import Callback, Monitor, Status
 from kspan.solution import Candidate, Solution
 from kspan.solvers.loop import Run, iterate
 from kspan.solvers.rowsparse.fps import convex_candidate
@@ -105,16 +105,18 @@ def starting_points(
     rng: np.random.Generator,
     n_restarts: int = 1,
     shift: float = 0.0,
+    monitor: Monitor,
 ) -> list[Candidate]:
     """Return the feasible points that a start stands for: one, or one for each restart."""
-    if n_restarts < 1:
-        raise ValueError(f"n_restarts must be at least 1, got {n_restarts}.")
+    require_count("n_restarts", n_restarts, 1)
+    if n_restarts > 1 and not (isinstance(init, str) and init == "random"):
+        raise ValueError("n_restarts needs init='random': other starts are always the same.")
     if not isinstance(init, str):
         subspaces = [given_subspace(problem, init)]
     elif init == "low-rank":
         return [low_rank_candidate(problem, shift=shift)]
     elif init == "convex":
-        return [convex_candidate(problem)]
+        return [convex_candidate(problem, monitor)]
     elif init == "variance":
         subspaces = [variance_subspace(problem)]
     else:
@@ -156,8 +158,17 @@ def solve_by_rule(
     time_limit: float | None,
 ) -> Solution:
     """Run a rule from a start, or from the best of several random ones, to a `Solution`."""
+    if not (np.isfinite(shift) and shift >= 0):
+        raise ValueError(f"shift must be a finite number, 0 or more, got {shift!r}.")
     monitor = Monitor(name, callback, time_limit)
-    first = starting_points(problem, rule, init, rng=rng, n_restarts=n_restarts, shift=shift)
+    try:
+        first = starting_points(
+            problem, rule, init, rng=rng, n_restarts=n_restarts, shift=shift, monitor=monitor
+        )
+    except KeyboardInterrupt:
+        # Not even a start yet: Go's solution, which costs next to nothing.
+        monitor.stopped = Status.INTERRUPTED
+        first = [low_rank_candidate(problem, shift=shift)]
     run = run_rule(problem, rule, first, max_iter=max_iter, monitor=monitor, shift=shift)
     return Solution.from_candidate(
         run.best, n_features=problem.n_features, solver=name, status=run.status,

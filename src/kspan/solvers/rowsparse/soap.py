@@ -3,11 +3,11 @@ r"""SOAP: orthogonal iteration in which only the k rows of largest leverage surv
 .. math:: V = \mathrm{qf}(A U_t), \quad I = \text{top}_k \|V_{i:}\|, \quad
           U_{t+1} = \mathrm{qf}(V_{I:}) \text{ on } I, \text{ zero elsewhere}
 
-Cost: O(dkm + dm²) a step for a covariance. Passes over the data: three a step (scores, back, and
-the k new columns, which are read for the objective alone).
+Cost: O(dkm + dm²) a step for a covariance. Passes over the data: two a step, and one over the k
+new columns of each start, which are read for the objective alone.
 
-Guarantee: none on the objective, which may fall; it may also go round for ever. Under a spiked
-model it converges to the sparse subspace at the best statistical rate.
+Guarantee: none on the objective, which may fall, and none that it settles. Under a spiked model it
+converges to the sparse subspace at the best statistical rate.
 
 Reference: Wang, Lu, Liu, Tighten after Relax: Minimax-Optimal Sparse PCA in Polynomial Time,
 NIPS 2014, the second stage; its first stage is ``init="convex"``.

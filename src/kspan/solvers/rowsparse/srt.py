@@ -7,9 +7,9 @@ Two forms. Offline, A is the covariance of all samples and the steps are repeate
 step takes the covariance of the next block of samples, so that the data is read once and O(dm)
 numbers are kept; the first blocks are used without truncation, as a start.
 
-Cost: O(dkm) a step for a covariance. Passes over the data: three a step offline (scores, back,
-and the k new columns, for the objective alone); one in all when streaming, and one more over the
-k chosen columns at the end.
+Cost: O(dkm) a step for a covariance. Passes over the data: offline two a step, and one over the k
+new columns of each start, for the objective alone; streaming one in all, and one more over the k
+chosen columns at the end.
 
 Guarantee: none on the objective, which may fall. Under a spiked model the streaming form
 converges to the sparse subspace.
@@ -25,7 +25,7 @@ the data is known beforehand.
 import numpy as np
 
 from kspan.arrays import FloatArray
-from kspan.problem import RowSparseProblem
+from kspan.problem import RowSparseProblem, require_count
 from kspan.progress import Callback, Monitor, Status
 from kspan.solution import Solution
 from kspan.solvers.rowsparse.row_scores import RowRule, row_norms, solve_by_rule
@@ -90,22 +90,24 @@ def streaming_srt(
     n = covariance.n_samples or 1
     if block_size is None:
         block_size = max(min(int(np.ceil(k * np.log(d + 1))), n // 8), m, 1)
-    if block_size < 1:
-        raise ValueError(f"block_size must be at least 1, got {block_size}.")
+    require_count("block_size", block_size, 1)
     if not 0 <= warm_up <= 1:
         raise ValueError(f"warm_up must be a share between 0 and 1, got {warm_up}.")
     n_warm = int(warm_up * max(1, n // block_size))
+    nothing = np.finfo(float).eps * float(covariance.diagonal().max())
     W = random_subspace(d, m, rng)
     S, n_iter, status = W, 0, Status.COMPLETED
     try:
         for block in covariance.row_blocks(block_size):
-            S = block.matmat(W)
             n_iter += 1
-            W = _basis(S)
-            if n_iter > n_warm:
-                support = problem.select(row_norms(S))
-                W = np.zeros((d, m))
-                W[support] = _basis(S[support])
+            product = block.matmat(W)
+            if np.abs(product).max() > nothing:  # rows at the mean tell nothing
+                S = product
+                W = _basis(S)
+                if n_iter > n_warm:
+                    support = problem.select(row_norms(S))
+                    W = np.zeros((d, m))
+                    W[support] = _basis(S[support])
             if monitor.report(float("nan")):
                 status = monitor.stopped or status
                 break
