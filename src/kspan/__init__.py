@@ -11,10 +11,12 @@ __version__ = "0.1.0"
 _HOME = {
     "Certificate": "kspan.certificates",
     "CertificateError": "kspan.certificates",
+    "ElementSparsePCA": "kspan.estimators",
     "FeatureSparsePCA": "kspan.estimators",
     "FeatureSparseSelector": "kspan.estimators",
     "RowSparseProblem": "kspan.problem",
     "Solution": "kspan.solution",
+    "StiefelSparsePCA": "kspan.estimators",
     "as_covariance": "kspan.covariance",
     "certify": "kspan.methods",
     "solve": "kspan.methods",
@@ -25,10 +27,12 @@ _HOME = {
 __all__ = [
     "Certificate",
     "CertificateError",
+    "ElementSparsePCA",
     "FeatureSparsePCA",
     "FeatureSparseSelector",
     "RowSparseProblem",
     "Solution",
+    "StiefelSparsePCA",
     "as_covariance",
     "certify",
     "solve",
@@ -51,7 +55,12 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from kspan.certificates import Certificate, CertificateError, verify
     from kspan.covariance import as_covariance
-    from kspan.estimators import FeatureSparsePCA, FeatureSparseSelector
+    from kspan.estimators import (
+        ElementSparsePCA,
+        FeatureSparsePCA,
+        FeatureSparseSelector,
+        StiefelSparsePCA,
+    )
     from kspan.methods import certify, solve
     from kspan.problem import RowSparseProblem
     from kspan.solution import Solution

@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import partial
 from inspect import signature
 from typing import Any, overload
 
@@ -11,9 +12,12 @@ import numpy as np
 from kspan.arrays import FloatArray, Index
 from kspan.certificates import Certificate, CertificateStatus
 from kspan.certificates.levels import Certifier
-from kspan.problem import ElementSparseProblem, RowSparseProblem
+from kspan.problem import ElementSparseProblem, RowSparseProblem, StiefelProblem
 from kspan.progress import Callback, Monitor, Status
 from kspan.solution import LoadingsSolution, Solution
+from kspan.solvers.elementsparse.gpower import gpower, gpower_block
+from kspan.solvers.elementsparse.grqi import grqi
+from kspan.solvers.elementsparse.ipm import ipm
 from kspan.solvers.elementsparse.tpower import tpower_deflated
 from kspan.solvers.rowsparse.auto import auto
 from kspan.solvers.rowsparse.brute_force import brute_force
@@ -27,6 +31,12 @@ from kspan.solvers.rowsparse.srt import srt, streaming_srt
 from kspan.solvers.rowsparse.swaps import improve_by_swaps
 from kspan.solvers.rowsparse.tpower import tpower
 from kspan.solvers.starts import STARTS, Init
+from kspan.solvers.stiefel.admm import admm
+from kspan.solvers.stiefel.deflated import deflated
+from kspan.solvers.stiefel.sadmm import sadmm
+from kspan.solvers.stiefel.splitting import Settings
+from kspan.solvers.stiefel.starts import STIEFEL_STARTS
+from kspan.solvers.stiefel.two_stage import two_stage
 
 LEVELS = ("fast", "tight", "exact")
 
@@ -165,9 +175,32 @@ ROW_SPARSE: dict[str, Callable[..., Solution]] = {
 
 ELEMENT_SPARSE: dict[str, Callable[..., LoadingsSolution]] = {
     "tpower": tpower_deflated,
+    "gpower-l0": partial(gpower, norm="l0"),
+    "gpower-l1": partial(gpower, norm="l1"),
+    "gpower-l0-block": partial(gpower_block, norm="l0"),
+    "gpower-l1-block": partial(gpower_block, norm="l1"),
+    "grqi": grqi,
+    "ipm": ipm,
+}
+
+STIEFEL: dict[str, Callable[..., LoadingsSolution]] = {
+    "sadmm": sadmm,
+    "admm": admm,
+    "deflation": deflated,
+    "two-stage": two_stage,
 }
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
+
+
+# By the kind of problem: its methods, and the names of their starts.
+REGISTRY: dict[
+    type, tuple[Mapping[str, Callable[..., Solution | LoadingsSolution]], tuple[str, ...]]
+] = {
+    RowSparseProblem: (ROW_SPARSE, STARTS),
+    ElementSparseProblem: (ELEMENT_SPARSE, STARTS),
+    StiefelProblem: (STIEFEL, STIEFEL_STARTS),
+}
 
 
 @overload
@@ -185,7 +218,7 @@ def solve(
 
 @overload
 def solve(
-    problem: ElementSparseProblem,
+    problem: ElementSparseProblem | StiefelProblem,
     solver: str,
     *,
     init: Init | None = ...,
@@ -197,7 +230,7 @@ def solve(
 
 
 def solve(
-    problem: RowSparseProblem | ElementSparseProblem,
+    problem: RowSparseProblem | ElementSparseProblem | StiefelProblem,
     solver: str = "auto",
     *,
     init: Init | None = None,
@@ -211,8 +244,8 @@ def solve(
     Parameters
     ----------
     problem : RowSparseProblem
-        Or an `ElementSparseProblem`, whose only method so far is "tpower" (with ``deflation``
-        and ``gradual``); the answer is then a `LoadingsSolution`.
+        Or an `ElementSparseProblem` or `StiefelProblem` with the methods of `ElementSparsePCA`
+        and `StiefelSparsePCA`; the answer is then a `LoadingsSolution`.
     solver : str
         "auto" gives the best value its budget allows; "exact" goes on until that is proved
         optimal (use `certify` to keep the proof). The others do what their paper says: "go",
@@ -249,19 +282,20 @@ def solve(
     >>> round(solution.objective, 6)
     3.406155
     """
-    if not isinstance(problem, (RowSparseProblem, ElementSparseProblem)):
+    if type(problem) not in REGISTRY:
         raise TypeError(f"solve needs a problem such as RowSparseProblem, got {problem!r}.")
-    registry: Mapping[str, Callable[..., Solution | LoadingsSolution]] = (
-        ROW_SPARSE if isinstance(problem, RowSparseProblem) else ELEMENT_SPARSE
-    )
+    registry, starts = REGISTRY[type(problem)]
     if solver not in registry:
         raise ValueError(f"solver must be one of {sorted(registry)}, got {solver!r}.")
-    if isinstance(init, str) and init not in STARTS:
-        raise ValueError(f"init must be one of {list(STARTS)} or an array, got {init!r}.")
+    if isinstance(init, str) and init not in starts:
+        raise ValueError(f"init must be one of {list(starts)} or an array, got {init!r}.")
     if time_limit is not None and not time_limit > 0:
         raise ValueError(f"time_limit must be positive, got {time_limit!r}.")
     method = registry[solver]
-    known = set(signature(method).parameters)
+    parameters = signature(method).parameters
+    known = {name for name, kind in parameters.items() if kind.kind is not kind.VAR_KEYWORD}
+    if len(known) < len(parameters):
+        known |= {setting.name for setting in fields(Settings)}
     unknown = set(options) - known
     if unknown:
         allowed = sorted(known - {"problem", "init", "rng", "callback", "time_limit"})

@@ -171,6 +171,67 @@ def _unit_scale(bases: FloatArray) -> FloatArray:
     return np.divide(bases, size, where=size > 0, out=np.zeros_like(bases))
 
 
+@dataclass(frozen=True)
+class StiefelProblem:
+    r"""Find m sparse components that stay orthonormal.
+
+    .. math:: \min_{V'V = I} -\tfrac12 \mathrm{tr}(V'AV) + α\,Ω(V)
+
+    Parameters
+    ----------
+    covariance : Covariance
+    n_components : int
+        m.
+    alpha : float
+        Weight of the penalty, in the units of a variance.
+    penalty : {"l1", "l21"}
+        Ω: the sum of all sizes, or of the lengths of the rows, which leaves whole features out.
+    """
+
+    covariance: Covariance
+    n_components: int
+    alpha: float
+    penalty: str = "l1"
+
+    def __post_init__(self) -> None:
+        d = self.covariance.n_features
+        if not _is_count(self.n_components) or not 1 <= self.n_components <= d:
+            raise ValueError(
+                f"n_components must be an integer between 1 and n_features={d}, got "
+                f"{self.n_components!r}."
+            )
+        if self.penalty not in ("l1", "l21"):
+            raise ValueError(f"penalty must be 'l1' or 'l21', got {self.penalty!r}.")
+        if not (np.isfinite(self.alpha) and self.alpha >= 0):
+            raise ValueError(f"alpha must be a finite number, 0 or more, got {self.alpha!r}.")
+        largest = self.largest_alpha
+        if self.alpha > largest:
+            raise ValueError(
+                f"alpha={self.alpha:.6g} is too large: every component would be a single feature. "
+                f"The largest useful alpha is {largest:.6g}."
+            )
+
+    @property
+    def n_features(self) -> int:
+        """The number d of features to choose from."""
+        return self.covariance.n_features
+
+    @property
+    def largest_alpha(self) -> float:
+        r"""From here on a component is a single feature.
+
+        With c² the largest variance and σ² the largest eigenvalue it is c(σ + c)/2. For one
+        component: with :math:`t = \|v\|_1 \ge 1`, :math:`v'Av \le \min(c^2t^2, σ^2)`, so the
+        objective is at least :math:`αt - \min(c^2t^2, σ^2)/2`, which for such α is smallest at
+        t = 1: at the feature with the largest variance. For more components it is what we see,
+        not what we can prove; with "l21" rows are up to √m times as long.
+        """
+        largest = float(self.covariance.diagonal().max())
+        leading = float(self.covariance.leading(1).values[0])
+        value = 0.5 * np.sqrt(largest) * (np.sqrt(leading) + np.sqrt(largest))
+        return float(value * (np.sqrt(self.n_components) if self.penalty == "l21" else 1.0))
+
+
 def require_count(name: str, value: object, least: int) -> None:
     """Raise `ValueError` unless an option is a whole number, `least` or more."""
     if not (_is_count(value) and int(value) >= least):  # type: ignore[call-overload]

@@ -122,6 +122,10 @@ class Monitor:
         """Time since the start."""
         return time.perf_counter() - self._started
 
+    def time_left(self) -> float | None:
+        """Return what is left of the time limit, at least a moment."""
+        return None if self.time_limit is None else max(self.time_limit - self.seconds, 1e-9)
+
     def report(
         self,
         objective: float,

@@ -119,6 +119,12 @@ class LoadingsSolution:
         return float(self.explained_variance.sum())
 
     @property
+    def orthogonality_error(self) -> float:
+        """The largest ``|Z'Z - I|``."""
+        Z = self.loadings
+        return float(np.abs(Z.T @ Z - np.eye(Z.shape[1])).max())
+
+    @property
     def support(self) -> Index:
         """The features that any component uses."""
         return np.flatnonzero(self.loadings.any(axis=1))

@@ -666,7 +666,7 @@ def test_a_share_that_exclude_puts_out_of_reach_is_a_warning():
     ("options", "message"),
     [
         ({"random_state": 1}, "'random_state' is a parameter of its own"),
-        ({"n_restarts": -1}, "n_restarts must not be negative"),
+        ({"n_restarts": -1}, "n_restarts must be a whole number, 0 or more"),
         ({"restarts": 3}, "'auto' has no option 'restarts'; it takes .*'n_restarts'"),
     ],
 )

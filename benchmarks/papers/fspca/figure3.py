@@ -23,7 +23,7 @@ from kspan.datasets import make_scheme
 
 HERE = Path(__file__).parent
 D, M = 5000, 10
-KS = (20, 50, 100, 200, 400, 800)
+KS = (20, 50, 100, 200, 400)
 METHODS = {
     "Go": ("go", {}),
     "IPU": ("ipu", {}),

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from kspan.arrays import FloatArray, Index, Mask
 from kspan.certificates.bounds import (
@@ -43,6 +42,7 @@ from kspan.certificates.witness import (
     TraceWitness,
     Witness,
 )
+from kspan.linalg.threads import one_blas_thread
 from kspan.problem import RowSparseProblem
 from kspan.progress import Callback, Monitor, Status
 
@@ -118,9 +118,8 @@ class Certifier:
         """Make the certificate."""
         self.by_trace()
         try:
-            # Many small eigenproblems: a second BLAS thread costs more than it brings (lymphoma
-            # m=1, k=10 takes 110 s with two threads and 50 s with one).
-            with threadpool_limits(1, user_api="blas"):
+            # Lymphoma m=1, k=10 takes 110 s with two threads and 50 s with one.
+            with one_blas_thread():
                 if self.level == "fast":
                     self.closed_forms()
                 elif self.features.size <= DENSE_LIMIT:

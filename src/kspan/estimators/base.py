@@ -9,16 +9,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kspan.certificates import Certificate
-from kspan.covariance import Covariance, as_covariance
+from kspan.covariance import Covariance
+from kspan.estimators.common import CovarianceEstimator
 from kspan.methods import LEVELS, ROW_SPARSE, certify, proved, solve
 from kspan.problem import RowSparseProblem
-from kspan.progress import Callback, combine, log_progress
 from kspan.selection import STOPPED_EARLY, smallest_support
 from kspan.solution import Solution
 from kspan.solvers.starts import STARTS
@@ -29,7 +28,7 @@ CERTIFY_OPTIONS = ("checkpoint", "checkpoint_every", "k_grid")
 FeatureList = Sequence[int] | Sequence[str] | NDArray[Any]
 
 
-class FeatureSparseEstimator(BaseEstimator):  # type: ignore[misc]
+class FeatureSparseEstimator(CovarianceEstimator):
     """Choose k features whose principal components explain the most variance."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -130,52 +129,6 @@ class FeatureSparseEstimator(BaseEstimator):  # type: ignore[misc]
             solution = better if self.solver == "exact" else replace(better, solver=solution.solver)
         return solution
 
-    def _time_left(self, started: float) -> float | None:
-        if self.time_limit is None:
-            return None
-        return max(self.time_limit - (time.perf_counter() - started), 1e-9)
-
-    def _callback(self) -> Callback | None:
-        return combine(self.callback, log_progress if self.verbose else None)
-
-    def get_support(self, indices: bool = False) -> NDArray[Any]:
-        """Return which features were chosen, as a mask or as sorted indices."""
-        mask = self._get_support_mask()
-        return np.flatnonzero(mask) if indices else mask
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Return the share of the variance of X that the components explain.
-
-        The variance is that of X itself (about its own mean, divided by the scales of the fit),
-        so X needs at least two samples; on the training data the score is
-        ``explained_variance_ratio_.sum()``. With ``covariance="precomputed"``, X is a
-        covariance.
-        """
-        check_is_fitted(self)
-        covariance = self._as_covariance(X, reset=False)
-        support = self.get_support(indices=True)
-        W = self.components_[:, support].T.astype(np.float64)
-        return float(np.sum(W * (covariance.submatrix(support) @ W)) / covariance.trace())
-
-    def _as_covariance(self, X: Any, reset: bool) -> Covariance:
-        precomputed = self.covariance == "precomputed"
-        X = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse=False if precomputed else ("csr", "csc"),
-            dtype=(np.float64, np.float32),
-            ensure_all_finite=False,  # as_covariance looks at it, and names the column
-            ensure_min_samples=1 if precomputed else 2,
-        )
-        names = getattr(self, "feature_names_in_", None)
-        if precomputed:
-            if self.scale:
-                raise ValueError("scale=True needs data, not covariance='precomputed'.")
-            return as_covariance(X, kind="covariance", feature_names=names)
-        scale = self.scale if reset or self.scale_ is None else self.scale_
-        return as_covariance(X, scale=scale, feature_names=names)
-
     def _solve(self, covariance: Covariance) -> tuple[RowSparseProblem, Solution]:
         d, m = covariance.n_features, self.n_components
         include = self._feature_indices("include", d)
@@ -266,54 +219,15 @@ class FeatureSparseEstimator(BaseEstimator):  # type: ignore[misc]
     def _keep(self, problem: RowSparseProblem, solution: Solution) -> None:
         """Set the fitted attributes."""
         covariance = problem.covariance
-        components = solution.loadings.T
-        # scikit-learn's PCA: the entry of largest size in each component is positive.
-        largest = np.abs(components).argmax(axis=1)
-        signs = np.where(components[np.arange(len(components)), largest] < 0, -1.0, 1.0)
-        self.components_ = (components * signs[:, None]).astype(covariance.dtype, copy=False)
-        self.explained_variance_ = solution.explained_variance
-        self.explained_variance_ratio_ = solution.explained_variance / covariance.trace()
+        self._keep_components(covariance, solution.loadings, solution.explained_variance)
+        mask = np.zeros(problem.n_features, dtype=bool)
+        mask[solution.support] = True
+        self._keep_support(mask)
         self.objective_ = solution.objective
         self.objective_history_ = solution.history
         self.n_iter_ = solution.n_iter
         self.solver_ = solution.solver
         self.status_ = solution.status.value
-        d = problem.n_features
-        self.mean_ = np.zeros(d) if covariance.mean is None else covariance.mean
-        self.scale_ = covariance.scale if self.scale else None
-        self.n_components_ = problem.n_components
         self.n_features_to_select_ = problem.n_features_to_select
-        if covariance.n_samples is not None:
-            self.n_samples_ = covariance.n_samples
-        elif hasattr(self, "n_samples_"):
-            del self.n_samples_  # of an earlier fit, to data
-        self._support_mask = np.zeros(d, dtype=bool)
-        self._support_mask[solution.support] = True
-        names = getattr(self, "feature_names_in_", None)
-        self.selected_features_ = solution.support if names is None else names[solution.support]
-        self._warn_about_rank(problem, solution)
+        self._warn_about_rank(covariance, solution.explained_variance)
         self.n_passes_ = covariance.n_passes
-
-    def _warn_about_rank(self, problem: RowSparseProblem, solution: Solution) -> None:
-        variances = solution.explained_variance
-        rounding = problem.n_features * np.finfo(problem.covariance.dtype).eps
-        if variances[-1] > rounding * variances[0]:
-            return
-        values = problem.covariance.leading(problem.n_components).values
-        rank = int(np.count_nonzero(values > rounding * values[0]))
-        if rank < problem.n_components:
-            warnings.warn(
-                f"n_components={problem.n_components} is above the rank of the covariance, "
-                f"which is {rank}: the last {problem.n_components - rank} component(s) explain "
-                "no variance.",
-                stacklevel=5,
-            )
-
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self)
-        return self._support_mask
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.covariance is None
-        return tags

@@ -1,21 +1,10 @@
 """`FeatureSparsePCA`: principal components that all use the same k features."""
 
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
-
 from kspan.estimators.base import FeatureSparseEstimator
+from kspan.estimators.projection import SparseProjection
 
 
-class FeatureSparsePCA(
-    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
-    TransformerMixin,  # type: ignore[misc]
-    FeatureSparseEstimator,
-):
+class FeatureSparsePCA(SparseProjection, FeatureSparseEstimator):
     """PCA on the k features whose m principal components explain the most variance.
 
     Parameters
@@ -106,42 +95,3 @@ class FeatureSparsePCA(
     >>> list(pca.selected_features_)
     ['total_phenols', 'flavanoids', 'od280/od315_of_diluted_wines']
     """
-
-    def transform(self, X: Any) -> NDArray[np.floating]:
-        """Return the coordinates of X along the components, using the chosen features only."""
-        check_is_fitted(self)
-        X = validate_data(
-            self, X, reset=False, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32)
-        )
-        support = self.get_support(indices=True)
-        axes = self.components_[:, support].T
-        if self.scale_ is not None:
-            axes = axes / self.scale_[support, None]
-        origin = self.mean_[support] @ axes
-        return np.asarray(X[:, support] @ axes - origin, dtype=X.dtype)
-
-    def inverse_transform(self, X: Any) -> NDArray[np.floating]:
-        """Return the points in feature space that have the given coordinates.
-
-        Features that were not chosen come back at their mean.
-        """
-        check_is_fitted(self)
-        X = check_array(X, dtype=(np.float64, np.float32))
-        if X.shape[1] != self._n_features_out:
-            raise ValueError(
-                f"X has {X.shape[1]} columns, but {type(self).__name__} is expecting one for each "
-                f"of its {self._n_features_out} components."
-            )
-        points = X @ self.components_
-        if self.scale_ is not None:
-            points = points * self.scale_
-        return np.asarray(points + self.mean_, dtype=X.dtype)
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags

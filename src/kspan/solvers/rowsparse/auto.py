@@ -17,7 +17,8 @@ Guarantee: never worse than Go and IPU from the low-rank start.
 import numpy as np
 
 from kspan.arrays import FloatArray
-from kspan.problem import RowSparseProblem
+from kspan.linalg.threads import one_blas_thread
+from kspan.problem import RowSparseProblem, require_count
 from kspan.progress import Callback, Monitor, Status
 from kspan.solution import Candidate, Solution
 from kspan.solvers.rowsparse.fps import convex_candidate
@@ -65,8 +66,8 @@ def auto(
     callback, time_limit : see `kspan.progress`
     """
     for name, count in (("n_restarts", n_restarts), ("n_kicks", n_kicks)):
-        if count is not None and count < 0:
-            raise ValueError(f"{name} must not be negative, got {count}.")
+        if count is not None:
+            require_count(name, count, 0)
     monitor = Monitor("auto", callback, time_limit)
     if n_restarts is None:
         n_restarts = int(np.clip(9600 // problem.n_features_to_select, 12, 96))
@@ -104,25 +105,26 @@ def auto(
         return candidate
 
     try:
-        if problem.n_features_to_select < problem.n_features:
-            starts = [best]
-            if not isinstance(init, str):
-                starts += from_subspaces(problem, IPU, [given_subspace(problem, init)])
-            elif init == "convex":
-                starts.append(convex_candidate(problem, monitor))
-            if n_restarts:
-                starts += from_subspaces(problem, IPU, _subspaces(problem, n_restarts, rng))
-            results = ascend(starts)
-            for candidate in results[:N_POLISHED]:
-                if monitor.stopped is None:
-                    polish(candidate)
-            for _ in range(n_kicks):
-                if monitor.stopped is not None:
-                    break
-                polish(ascend([_kick(problem, best, rng)])[0])
-        else:
-            monitor.report(best.objective)
-            history.append(best.objective)
+        with one_blas_thread():
+            if problem.n_features_to_select < problem.n_features:
+                starts = [best]
+                if not isinstance(init, str):
+                    starts += from_subspaces(problem, IPU, [given_subspace(problem, init)])
+                elif init == "convex":
+                    starts.append(convex_candidate(problem, monitor))
+                if n_restarts:
+                    starts += from_subspaces(problem, IPU, _subspaces(problem, n_restarts, rng))
+                results = ascend(starts)
+                for candidate in results[:N_POLISHED]:
+                    if monitor.stopped is None:
+                        polish(candidate)
+                for _ in range(n_kicks):
+                    if monitor.stopped is not None:
+                        break
+                    polish(ascend([_kick(problem, best, rng)])[0])
+            else:
+                monitor.report(best.objective)
+                history.append(best.objective)
     except KeyboardInterrupt:
         monitor.stopped = Status.INTERRUPTED
     return Solution.from_candidate(

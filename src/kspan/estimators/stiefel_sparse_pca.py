@@ -1,0 +1,194 @@
+"""`StiefelSparsePCA`: sparse components that stay orthonormal."""
+
+from collections.abc import Callable, Mapping
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from kspan.covariance import Covariance
+from kspan.estimators.loadings import LoadingsEstimator
+from kspan.methods import solve
+from kspan.problem import StiefelProblem
+from kspan.solution import LoadingsSolution
+from kspan.solvers.stiefel.penalty import PENALTIES
+from kspan.solvers.stiefel.starts import STIEFEL_STARTS
+
+# alpha when neither it nor n_nonzero_coefs is given: this share of the largest useful one.
+DEFAULT_SHARE = 0.05
+
+
+class StiefelSparsePCA(LoadingsEstimator):
+    r"""Sparse PCA in which every component has features of its own and all stay orthonormal.
+
+    .. math:: \min_{V'V = I} -\tfrac12 \mathrm{tr}(V'AV) + α\,Ω(V)
+
+    with A the covariance of the data and Ω the sum of the sizes of all loadings ("l1") or of the
+    lengths of the features' loadings ("l21"), by stabilised ADMM. Nothing needs tuning: parameters
+    are relative to the data's scale. Choose how sparse by one of `alpha`, `n_nonzero_coefs` and,
+    for the two-stage method, `n_features_to_select`.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        m, the number of components.
+    alpha : float, optional
+        Weight of the penalty, in the units of a variance. More is sparser, up to the largest
+        useful value, beyond which every component would be a single feature: more than that is an
+        error that names it. By default a twentieth of it.
+    n_nonzero_coefs : int, optional
+        Exactly so many features in each component, instead of `alpha`.
+    n_features_to_select : int, optional
+        With ``method="two-stage"``: so many features in all.
+    method : {"joint", "deflation", "two-stage"}, default="joint"
+        All components together; one after the other (these need not be orthogonal); or first the
+        features and then the components on them.
+    penalty : {"l1", "l21"}, default="l1"
+        Leave out single loadings, or whole features.
+    solver : {"sadmm", "admm"}, default="sadmm"
+        Stabilised or plain ADMM; the second is there to compare with.
+    init : {"auto", "svd", "varimax", "coordinate", "random"} or array, default="auto"
+        Where to start; "auto" takes the best result of the next three.
+    scale : bool, default=False
+        Divide features by their standard deviation: work on correlations.
+    covariance : {None, "precomputed"}, default=None
+        With "precomputed", `fit` and `score` take a covariance matrix; `transform` takes data
+        that is centred already.
+    solver_options : dict, optional
+        Of the method: ``gamma``, ``rho``, ``rho_max``, ``beta``, ``v_step`` ("polar" or "cg"),
+        ``v_iter``, ``max_iter``, ``tol``; ``deflation`` ("deflation"); ``second_alpha``
+        ("two-stage"). See `kspan.solvers.stiefel`.
+    time_limit : float, optional
+        Seconds after which the best answer so far is returned.
+    callback : callable, optional
+        Called with a `kspan.progress.Progress` after every step; returning True stops.
+    verbose : int, default=0
+        Write a line for every step to standard error.
+    random_state : int, RandomState instance or None, default=None
+        For the random start.
+
+    Attributes
+    ----------
+    components_ : (n_components, n_features) array
+        Orthonormal rows, with zeros that are exactly zero. Signs as in scikit-learn's PCA.
+    explained_variance_ : (n_components,) array
+        Adjusted variances: what the score of each component adds to those before it, the squared
+        diagonal of R in ``XZ = QR`` divided by n - 1. Scores of sparse components are correlated,
+        so that their plain variances would count the same variance more than once.
+    explained_variance_ratio_ : the same by the total variance of the data
+    objective_ : float
+        ``explained_variance_.sum()``.
+    objective_history_ : array
+        The penalised objective after every step of the splitting loop.
+    orthogonality_error_ : float
+        The largest ``|V'V - I|``.
+    n_nonzero_coefs_ : (n_components,) array
+        Features in each component.
+    alpha_ : float
+        The weight used.
+    selected_features_ : names, or indices, of the features that any component uses
+    n_iter_, n_passes_, n_samples_, n_components_ : int
+    solver_, status_ : str
+    mean_, scale_, n_features_in_, feature_names_in_ : as in `FeatureSparsePCA`
+
+    See Also
+    --------
+    FeatureSparsePCA : all components share the same features; with certificates.
+    ElementSparsePCA : other methods with features of their own for each component.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from kspan import StiefelSparsePCA
+    >>> wine = load_wine(as_frame=True).data
+    >>> pca = StiefelSparsePCA(n_components=2, n_nonzero_coefs=4, scale=True).fit(wine)
+    >>> pca.n_nonzero_coefs_
+    array([4, 4])
+    >>> round(float(pca.orthogonality_error_), 9)
+    0.0
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "alpha": [None, Interval(Real, 0, None, closed="left")],
+        "n_nonzero_coefs": [None, Interval(Integral, 1, None, closed="left")],
+        "n_features_to_select": [None, Interval(Integral, 1, None, closed="left")],
+        "method": [StrOptions({"joint", "deflation", "two-stage"})],
+        "penalty": [StrOptions(set(PENALTIES))],
+        "solver": [StrOptions({"sadmm", "admm"})],
+        "init": [StrOptions(set(STIEFEL_STARTS)), "array-like"],
+        "scale": ["boolean"],
+        "covariance": [None, StrOptions({"precomputed"})],
+        "solver_options": [None, Mapping],
+        "time_limit": [None, Interval(Real, 0, None, closed="neither")],
+        "callback": [None, callable],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        alpha: float | None = None,
+        n_nonzero_coefs: int | None = None,
+        n_features_to_select: int | None = None,
+        method: str = "joint",
+        penalty: str = "l1",
+        solver: str = "sadmm",
+        init: str | NDArray[np.floating] = "auto",
+        scale: bool = False,
+        covariance: str | None = None,
+        solver_options: Mapping[str, Any] | None = None,
+        time_limit: float | None = None,
+        callback: Callable[..., bool | None] | None = None,
+        verbose: int | bool = 0,
+        random_state: Any = None,
+    ):
+        self.n_components = n_components
+        self.alpha = alpha
+        self.n_nonzero_coefs = n_nonzero_coefs
+        self.n_features_to_select = n_features_to_select
+        self.method = method
+        self.penalty = penalty
+        self.solver = solver
+        self.init = init
+        self.scale = scale
+        self.covariance = covariance
+        self.solver_options = solver_options
+        self.time_limit = time_limit
+        self.callback = callback
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _solve(self, covariance: Covariance) -> LoadingsSolution:
+        if self.alpha is not None and self.n_nonzero_coefs is not None:
+            raise ValueError("Give alpha or n_nonzero_coefs, not both.")
+        two_stage = self.method == "two-stage"
+        if two_stage != (self.n_features_to_select is not None):
+            raise ValueError("n_features_to_select and method='two-stage' go together.")
+        options = dict(self.solver_options or {})
+        own = sorted(options.keys() & self.get_params().keys())
+        if own:
+            raise ValueError(f"{own[0]!r} is a parameter of its own, not one of solver_options.")
+        free = StiefelProblem(covariance, self.n_components, 0.0, self.penalty)
+        self.alpha_ = DEFAULT_SHARE * free.largest_alpha if self.alpha is None else self.alpha
+        problem = StiefelProblem(covariance, self.n_components, self.alpha_, self.penalty)
+        if two_stage:
+            options["n_features_to_select"] = self.n_features_to_select
+        if self.method != "joint":
+            options["stabilised"] = self.solver == "sadmm"
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        return solve(
+            problem,
+            self.solver if self.method == "joint" else self.method,
+            init=self.init,
+            random_state=seed,
+            n_nonzero_coefs=self.n_nonzero_coefs,
+            time_limit=self.time_limit,
+            callback=self._callback(),
+            **options,
+        )

@@ -1,0 +1,1 @@
+"""Sparse loadings with orthonormal columns: splitting methods on the Stiefel manifold."""

@@ -1,0 +1,113 @@
+"""One problem for the splitting loop, and the way from its end to sparse, orthonormal loadings."""
+
+import numpy as np
+
+from kspan.arrays import FloatArray, Mask
+from kspan.problem import StiefelProblem
+from kspan.progress import Monitor, Status
+from kspan.solution import LoadingsSolution
+from kspan.solvers.stiefel.pattern import descend, drop_lone_overlaps, orthonormal_on
+from kspan.solvers.stiefel.penalty import Penalty
+from kspan.solvers.stiefel.splitting import Settings, Split, split
+
+# Up to this many features the pattern's part of A is formed for the last descent.
+FORM_LIMIT = 2000
+
+
+class Joint:
+    """One problem in units in which the largest eigenvalue of A is one."""
+
+    def __init__(self, problem: StiefelProblem, settings: Settings, monitor: Monitor):
+        self.problem, self.settings, self.monitor = problem, settings, monitor
+        self.unit = float(problem.covariance.leading(1).values[0])
+        self.penalty = Penalty(problem.penalty)
+        self.history: list[float] = []
+
+    @property
+    def alpha(self) -> float:
+        """α in these units."""
+        return self.problem.alpha / self.unit
+
+    def product(self, W: FloatArray) -> FloatArray:
+        """Return S W."""
+        return self.problem.covariance.matmat(W) / self.unit
+
+    def run(self, starts: FloatArray) -> Split:
+        """Run the splitting loop."""
+        return self.run_at(self.alpha, starts)
+
+    def run_at(self, alpha: float, starts: FloatArray) -> Split:
+        """Run the splitting loop with another α, in these units."""
+        state = split(self.product, starts, alpha, self.penalty, self.settings, self.monitor)
+        self.history += state.history
+        return state
+
+    def best(self, state: Split) -> tuple[FloatArray, float]:
+        """Return the best sparse and orthonormal loadings (d, r) of all starts, descended."""
+        points = [self.sparse(V, Y) for V, Y in zip(state.V, state.Y, strict=True)]
+        V = points[int(np.argmin([self.objective(V) for V in points]))]
+        return self.descend(V, V != 0, self.alpha)
+
+    def best_start(self, state: Split) -> int:
+        """Return which start has the best sparse loadings."""
+        points = (self.sparse(V, Y) for V, Y in zip(state.V, state.Y, strict=True))
+        return int(np.argmin([self.objective(V) for V in points]))
+
+    def sparse(self, V: FloatArray, Y: FloatArray) -> FloatArray:
+        """Return orthonormal loadings near V with the zeros of Y."""
+        mask = self.penalty.pattern(Y)
+        for j in np.flatnonzero(~mask.any(axis=0)):
+            mask[np.argmax(np.abs(V[:, j])), j] = True  # a component has at least one feature
+        rows = np.flatnonzero(mask.any(axis=1))
+        full = np.zeros_like(V)
+        full[rows] = on_pattern(V[rows], mask[rows])
+        return full
+
+    def objective(self, V: FloatArray) -> float:
+        """Return -½tr(V'SV) + αΩ(V)."""
+        rows = np.flatnonzero(V.any(axis=1))
+        W = V[rows]
+        image = self.problem.covariance.matmat(W, rows)[rows] / self.unit
+        return float(self.alpha * self.penalty.value(W) - 0.5 * np.sum(W * image))
+
+    def descend(self, V: FloatArray, mask: Mask, alpha: float) -> tuple[FloatArray, float]:
+        """Lower the objective within a pattern."""
+        rows = np.flatnonzero(mask.any(axis=1))
+        part = self.problem.covariance.restrict(rows)
+        if rows.size <= FORM_LIMIT:
+            S = part.submatrix(np.arange(rows.size)) / self.unit
+            W, value = descend(lambda W: S @ W, V[rows], mask[rows], alpha, self.penalty)
+        else:
+            W, value = descend(
+                lambda W: part.matmat(W) / self.unit, V[rows], mask[rows], alpha, self.penalty,
+                max_iter=20,
+            )  # fmt: skip
+        full = np.zeros_like(V)
+        full[rows] = W
+        return full, value
+
+    def answer(self, V: FloatArray, status: Status) -> LoadingsSolution:
+        """Sort the components by variance and dress them up; the history is in data units."""
+        rows = np.flatnonzero(V.any(axis=1))
+        gram = V[rows].T @ self.problem.covariance.submatrix(rows) @ V[rows]
+        order = np.argsort(-np.diagonal(gram), kind="stable")
+        return LoadingsSolution.from_loadings(
+            V[:, order], gram[np.ix_(order, order)], solver=self.monitor.solver, status=status,
+            history=[value * self.unit for value in self.history], n_iter=len(self.history),
+        )  # fmt: skip
+
+
+def on_pattern(U: FloatArray, mask: Mask) -> FloatArray:
+    """Return orthonormal loadings near U within a pattern, or within a slightly smaller one.
+
+    Where Newton's method finds none, whole rows of the pattern are used: that always works when
+    there are at least r of them, and if not, unit vectors are the last resort.
+    """
+    d, r = U.shape
+    for trial in (mask, drop_lone_overlaps(U, mask)):
+        V = orthonormal_on(U, trial)
+        if V is not None:
+            return np.where(trial, V, 0.0)
+    rows = np.broadcast_to(mask.any(axis=1, keepdims=True), mask.shape)
+    V = orthonormal_on(U, rows) if rows[:, 0].sum() >= r else None
+    return V if V is not None else np.eye(d, r)
