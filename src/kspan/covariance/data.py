@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
+import scipy.linalg.blas
 
 from kspan.arrays import FloatArray, Index
 from kspan.covariance.base import Covariance
@@ -49,6 +50,7 @@ class DataCovariance(Covariance):
         self.n_samples, self.n_features = X.shape
         self.dtype = np.dtype(X.dtype)
         self._variances = variances
+        self._is_scaled = bool((scale != 1).any())
         self._gram: FloatArray | None = None  # A itself, once a tall matrix has needed it
 
     @classmethod
@@ -103,21 +105,25 @@ class DataCovariance(Covariance):
             full = np.zeros((self.n_features, W.shape[1]))
             full[support] = W
             W = full
-        W = W / self.scale[:, None]
+        if self._is_scaled:
+            W = W / self.scale[:, None]
         return self._times(W) - self.mean @ W
 
     def back(self, Z: FloatArray) -> FloatArray:
         """Return the centred, scaled data transposed times Z (d × p). One pass."""
         self.n_passes += 1
-        return (self._transposed_times(Z) - np.outer(self.mean, Z.sum(axis=0))) / self.scale[
-            :, None
-        ]
+        # In place: for many features, fresh memory costs more than the arithmetic.
+        out = np.ascontiguousarray(self._transposed_times(Z))
+        scipy.linalg.blas.dger(-1.0, Z.sum(axis=0), self.mean, a=out.T, overwrite_a=True)
+        if self._is_scaled:
+            out /= self.scale[:, None]
+        return out
 
     def matmat(self, W: FloatArray, support: Index | None = None) -> FloatArray:
         """Return ``A W``: two passes, or none once A is formed."""
         if self._gram is not None:
             return self._gram @ W if support is None else self._gram[support].T @ W
-        return self.back(self.scores(W, support)) / (self.n_samples - self.ddof)
+        return self.back(self.scores(W, support) / (self.n_samples - self.ddof))
 
     def columns(self, support: Index) -> FloatArray:
         """Return ``A[:, support]``."""

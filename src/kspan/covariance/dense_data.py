@@ -74,7 +74,7 @@ class DenseDataCovariance(DataCovariance):
 
         It saves a copy of X, block by block; what it costs is the ratio of Σμ² to the variance.
         """
-        plain = self.dtype == np.float64 and bool((self.scale == 1).all())
+        plain = self.dtype == np.float64 and not self._is_scaled
         return plain and float(self.mean @ self.mean) <= 100 * self.trace()
 
     def _gram_of_features(

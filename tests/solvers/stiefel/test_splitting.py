@@ -35,7 +35,8 @@ def test_a_batch_follows_the_listing(rng, stabilised):
     settings = Settings(stabilised=stabilised, max_iter=25, tol=1e-12)
     state = split(lambda W: S @ W, starts, 0.05, Penalty("l1"), settings, Monitor("test"))
     assert state.n_iter == 25
-    assert state.status is Status.MAX_ITER
+    assert not state.finished.any()
+    assert state.status(0) is Status.MAX_ITER
     for V0, V, Y in zip(starts, state.V, state.Y, strict=True):
         V_listed, Y_listed = by_the_listing(S, V0, 0.05, settings, 25)
         np.testing.assert_allclose(V, V_listed, atol=1e-9)
@@ -48,7 +49,8 @@ def test_it_ends_where_both_halves_agree(rng, v_step, kind):
     S, starts = draw(rng)
     settings = Settings(v_step=v_step, max_iter=3000, tol=1e-7)
     state = split(lambda W: S @ W, starts, 0.03, Penalty(kind), settings, Monitor("test"))
-    assert state.status is Status.CONVERGED
+    assert state.finished.all()
+    assert state.status(0) is Status.CONVERGED
     np.testing.assert_allclose(state.V, state.Y, atol=1e-4)
     for V in state.V:
         np.testing.assert_allclose(V.T @ V, np.eye(2), atol=1e-10)
@@ -94,7 +96,7 @@ def test_callbacks_stop_it_and_the_keyboard_does(rng):
     S, starts = draw(rng)
     monitor = Monitor("test", lambda progress: progress.iteration == 3)
     state = split(lambda W: S @ W, starts, 0.03, Penalty("l1"), Settings(), monitor)
-    assert state.status is Status.STOPPED
+    assert state.status(0) is Status.STOPPED
     assert state.n_iter == 3
 
     def press(progress):
@@ -102,5 +104,5 @@ def test_callbacks_stop_it_and_the_keyboard_does(rng):
             raise KeyboardInterrupt
 
     state = split(lambda W: S @ W, starts, 0.03, Penalty("l1"), Settings(), Monitor("test", press))
-    assert state.status is Status.INTERRUPTED
+    assert state.status(0) is Status.INTERRUPTED
     np.testing.assert_allclose(state.V[0].T @ state.V[0], np.eye(2), atol=1e-10)

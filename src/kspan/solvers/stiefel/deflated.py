@@ -25,9 +25,9 @@ from kspan.progress import Callback, Monitor
 from kspan.solution import LoadingsSolution
 from kspan.solvers.elementsparse.components import Component, by_deflation
 from kspan.solvers.stiefel.cardinality import with_cardinality
+from kspan.solvers.stiefel.driver import choose_starts
 from kspan.solvers.stiefel.joint import Joint
 from kspan.solvers.stiefel.splitting import Settings
-from kspan.solvers.stiefel.starts import starting_points
 
 
 def deflated(
@@ -60,12 +60,11 @@ def deflated(
     def find(covariance: Covariance, start: FloatArray | None, monitor: Monitor) -> Component:
         at = min(alpha, StiefelProblem(covariance, 1, 0.0).largest_alpha)  # less is left each time
         solver = Joint(StiefelProblem(covariance, 1, at, problem.penalty), loop, monitor)
-        starts = starting_points(covariance, 1, init if start is None else start[:, None], rng)
+        starts = choose_starts(solver, init if start is None else start[:, None], rng)
         if n_nonzero_coefs is not None:
             solution = with_cardinality(solver, starts, n_nonzero_coefs)
         else:
-            state = solver.run(starts)
-            solution = solver.answer(solver.best(state)[0], state.status)
+            solution = solver.answer(*solver.best(solver.run(starts)))
         # The loop's history is a penalised objective; by_deflation wants variances.
         return Component(
             solution.loadings[:, 0], [solution.objective], solution.n_iter, solution.status

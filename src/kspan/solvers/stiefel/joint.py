@@ -42,11 +42,11 @@ class Joint:
         self.history += state.history
         return state
 
-    def best(self, state: Split) -> tuple[FloatArray, float]:
-        """Return the best sparse and orthonormal loadings (d, r) of all starts, descended."""
-        points = [self.sparse(V, Y) for V, Y in zip(state.V, state.Y, strict=True)]
-        V = points[int(np.argmin([self.objective(V) for V in points]))]
-        return self.descend(V, V != 0, self.alpha)
+    def best(self, state: Split) -> tuple[FloatArray, Status]:
+        """Return the best sparse, orthonormal loadings (d, r), descended, and how they ended."""
+        winner = self.best_start(state)
+        V = self.sparse(state.V[winner], state.Y[winner])
+        return self.descend(V, V != 0, self.alpha)[0], state.status(winner)
 
     def best_start(self, state: Split) -> int:
         """Return which start has the best sparse loadings."""
@@ -80,7 +80,7 @@ class Joint:
         else:
             W, value = descend(
                 lambda W: part.matmat(W) / self.unit, V[rows], mask[rows], alpha, self.penalty,
-                max_iter=20,
+                max_iter=5,
             )  # fmt: skip
         full = np.zeros_like(V)
         full[rows] = W
@@ -89,7 +89,7 @@ class Joint:
     def answer(self, V: FloatArray, status: Status) -> LoadingsSolution:
         """Sort the components by variance and dress them up; the history is in data units."""
         rows = np.flatnonzero(V.any(axis=1))
-        gram = V[rows].T @ self.problem.covariance.submatrix(rows) @ V[rows]
+        gram = V[rows].T @ self.problem.covariance.matmat(V[rows], rows)[rows]
         order = np.argsort(-np.diagonal(gram), kind="stable")
         return LoadingsSolution.from_loadings(
             V[:, order], gram[np.ix_(order, order)], solver=self.monitor.solver, status=status,

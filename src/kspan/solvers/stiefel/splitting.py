@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kspan.arrays import FloatArray
+from kspan.arrays import FloatArray, Mask
 from kspan.linalg.stiefel import polar
 from kspan.problem import require_count
 from kspan.progress import Monitor, Status
@@ -66,13 +66,20 @@ class Settings:
 
 @dataclass
 class Split:
-    """Where the starts are: V orthonormal, Y sparse, both (s, d, r)."""
+    """Where the starts are: V orthonormal, Y sparse, both (s, d, r), and which are finished."""
 
     V: FloatArray
     Y: FloatArray
+    finished: Mask
     history: list[float] = field(default_factory=list)
     n_iter: int = 0
-    status: Status = Status.CONVERGED
+    stopped: Status | None = None
+
+    def status(self, start: int) -> Status:
+        """How a start ended."""
+        if self.finished[start]:
+            return Status.CONVERGED
+        return self.stopped or Status.MAX_ITER
 
 
 def split(
@@ -102,7 +109,7 @@ def split(
         wide = V.transpose(1, 0, 2).reshape(d, -1)
         return product(wide).reshape(d, -1, r).transpose(1, 0, 2)
 
-    state = Split(starts.copy(), starts.copy())
+    state = Split(starts.copy(), starts.copy(), np.zeros(s, dtype=bool))
     dual, rho = np.zeros_like(starts), settings.rho
     active = np.arange(s)
     SV = image(state.V)
@@ -121,10 +128,9 @@ def split(
             variance, cost = 0.5 * np.sum(V * SV, axis=(1, 2)), alpha * penalty.value(V)
             state.history.append(float((cost - variance).min()))
             if monitor.report(2 * float(variance.max())):
-                state.status = monitor.stopped or Status.STOPPED
+                state.stopped = monitor.stopped
                 break
             if state.n_iter >= settings.max_iter:
-                state.status = Status.MAX_ITER
                 break
             if state.n_iter % CHECK_EVERY == 0:
                 now = cost - variance
@@ -132,9 +138,10 @@ def split(
                 still = np.abs(now - values[active]) > settings.tol * (variance + cost)
                 still |= apart > 50 * settings.tol
                 values[active] = now
+                state.finished[active[~still]] = True
                 active, SV = active[still], SV[still]
     except KeyboardInterrupt:
-        state.status = monitor.stopped = Status.INTERRUPTED
+        state.stopped = monitor.stopped = Status.INTERRUPTED
     return state
 
 

@@ -29,10 +29,9 @@ from kspan.linalg.selection import top_k
 from kspan.problem import StiefelProblem, require_count
 from kspan.progress import Callback, Monitor
 from kspan.solution import LoadingsSolution
-from kspan.solvers.stiefel.driver import solve_jointly
+from kspan.solvers.stiefel.driver import choose_starts, solve_jointly
 from kspan.solvers.stiefel.joint import Joint
 from kspan.solvers.stiefel.splitting import Settings
-from kspan.solvers.stiefel.starts import starting_points
 
 
 def two_stage(
@@ -73,8 +72,9 @@ def two_stage(
     loop = Settings(**settings)
     monitor = Monitor("two-stage", callback, time_limit)
     first = Joint(problem, loop, monitor)
-    state = first.run(starting_points(problem.covariance, r, init, rng))
-    V = state.V[first.best_start(state)]
+    state = first.run(choose_starts(first, init, rng))
+    winner = first.best_start(state)
+    V = state.V[winner]
     deviations = np.sqrt(np.maximum(np.sum(V * first.product(V), axis=0), 0.0))
     chosen = top_k(np.abs(V) @ deviations, n_features_to_select)
     second = replace(problem, covariance=problem.covariance.restrict(chosen), alpha=second_alpha)
@@ -87,4 +87,4 @@ def two_stage(
         ).loadings  # fmt: skip
     full = np.zeros((d, r))
     full[chosen] = inside
-    return first.answer(full, monitor.stopped or state.status)
+    return first.answer(full, monitor.stopped or state.status(winner))
