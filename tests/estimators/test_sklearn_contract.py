@@ -14,7 +14,12 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from kspan import FeatureSparsePCA, FeatureSparseSelector
+from kspan import (
+    ElementSparsePCA,
+    FeatureSparsePCA,
+    FeatureSparseSelector,
+    StiefelSparsePCA,
+)
 
 BOTH = [FeatureSparsePCA, FeatureSparseSelector]
 NAMES = ["ash", "beech", "cedar", "dogwood", "elm", "fir", "ginkgo"]
@@ -44,6 +49,11 @@ def quick():
         FeatureSparsePCA(),
         FeatureSparsePCA(solver="ipu", scale=True),
         FeatureSparseSelector(solver_options=SMALL_BUDGET),
+        StiefelSparsePCA(),
+        StiefelSparsePCA(n_components=1, method="deflation", scale=True),
+        StiefelSparsePCA(n_components=1, method="two-stage", n_features_to_select=1),
+        ElementSparsePCA(),
+        ElementSparsePCA(solver="gpower-l1-block"),
     ]
 )
 def test_every_check_of_scikit_learn_passes(estimator, check):

@@ -90,6 +90,10 @@ class Joint:
         """Sort the components by variance and dress them up; the history is in data units."""
         rows = np.flatnonzero(V.any(axis=1))
         gram = V[rows].T @ self.problem.covariance.matmat(V[rows], rows)[rows]
+        if self.penalty.kind == "l21" and V[rows].all():
+            # Only the span is determined: row lengths do not change when it is turned.
+            values, turn = np.linalg.eigh((gram + gram.T) / 2)
+            V, gram = V @ turn, np.diag(values)
         order = np.argsort(-np.diagonal(gram), kind="stable")
         return LoadingsSolution.from_loadings(
             V[:, order], gram[np.ix_(order, order)], solver=self.monitor.solver, status=status,
