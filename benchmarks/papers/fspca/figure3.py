@@ -101,6 +101,9 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
             color="k" if name == "kspan auto" else None, label=name,
         )  # fmt: skip
     axis.set(xlabel="features k", ylabel="seconds", title=f"d={D}, m={M}, scheme D")
+    ks = sorted({row["k"] for row in rows})
+    axis.set_xticks(ks, [str(k) for k in ks])
+    axis.minorticks_off()
     axis.grid(alpha=0.3)
     axis.legend(fontsize=8)
     figure.savefig(path, dpi=130)

@@ -10,12 +10,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import _fit_context
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from kspan.certificates import Certificate
 from kspan.covariance import Covariance
-from kspan.estimators.common import CovarianceEstimator
+from kspan.estimators.common import COMMON_CONSTRAINTS, CovarianceEstimator
 from kspan.methods import LEVELS, ROW_SPARSE, certify, proved, solve
 from kspan.problem import RowSparseProblem
 from kspan.selection import STOPPED_EARLY, smallest_support
@@ -43,14 +42,8 @@ class FeatureSparseEstimator(CovarianceEstimator):
         "init": [None, StrOptions(set(STARTS)), "array-like"],
         "include": [None, "array-like"],
         "exclude": [None, "array-like"],
-        "scale": ["boolean"],
-        "covariance": [None, StrOptions({"precomputed"})],
         "certify": ["boolean", StrOptions(set(LEVELS))],
-        "solver_options": [None, Mapping],
-        "time_limit": [None, Interval(Real, 0, None, closed="neither")],
-        "callback": [None, callable],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
+        **COMMON_CONSTRAINTS,
     }
 
     certificate_: Certificate
@@ -137,12 +130,8 @@ class FeatureSparseEstimator(CovarianceEstimator):
         def problem_at(k: int) -> RowSparseProblem:
             return RowSparseProblem(covariance, m, k, include, exclude)
 
-        options = dict(self.solver_options or {})
-        own = sorted(options.keys() & self.get_params().keys())
-        if own:
-            raise ValueError(f"{own[0]!r} is a parameter of its own, not one of solver_options.")
-        random_state = check_random_state(self.random_state)
-        seed = int(random_state.randint(np.iinfo(np.int32).max))
+        options = self._options()
+        seed = self._seed()
         # The proof of "exact" comes after the search for a good solution.
         solver = "auto" if self.solver == "exact" else self.solver
         options = {key: value for key, value in options.items() if key not in CERTIFY_OPTIONS}

@@ -2,16 +2,30 @@
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kspan.covariance import Covariance, as_covariance
 from kspan.progress import Callback, combine, log_progress
+
+# Of the parameters that every estimator has.
+COMMON_CONSTRAINTS: dict[str, list[Any]] = {
+    "scale": ["boolean"],
+    "covariance": [None, StrOptions({"precomputed"})],
+    "solver_options": [None, Mapping],
+    "time_limit": [None, Interval(Real, 0, None, closed="neither")],
+    "callback": [None, callable],
+    "verbose": ["verbose"],
+    "random_state": ["random_state"],
+}
 
 
 class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
@@ -19,7 +33,9 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
 
     scale: bool
     covariance: str | None
+    solver_options: Mapping[str, Any] | None
     time_limit: float | None
+    random_state: Any
     callback: Callable[..., bool | None] | None
     verbose: int | bool
 
@@ -41,6 +57,18 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
             return as_covariance(X, kind="covariance", feature_names=names)
         scale = self.scale if reset or self.scale_ is None else self.scale_
         return as_covariance(X, scale=scale, feature_names=names)
+
+    def _options(self) -> dict[str, Any]:
+        """Return the solver's options, none of which is a parameter of the estimator."""
+        options = dict(self.solver_options or {})
+        own = sorted(options.keys() & self.get_params().keys())
+        if own:
+            raise ValueError(f"{own[0]!r} is a parameter of its own, not one of solver_options.")
+        return options
+
+    def _seed(self) -> int:
+        """Draw a seed from the random state, as scikit-learn's estimators do."""
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _time_left(self, started: float) -> float | None:
         if self.time_limit is None:

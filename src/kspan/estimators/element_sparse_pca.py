@@ -1,14 +1,13 @@
 """`ElementSparsePCA`: sparse components by the methods of the field."""
 
 from collections.abc import Callable, Mapping
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
-import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from kspan.covariance import Covariance
+from kspan.estimators.common import COMMON_CONSTRAINTS
 from kspan.estimators.loadings import LoadingsEstimator
 from kspan.methods import ELEMENT_SPARSE, solve
 from kspan.problem import ElementSparseProblem
@@ -69,13 +68,7 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
         "n_nonzero_coefs": [None, Interval(Integral, 1, None, closed="left")],
         "solver": [StrOptions(set(ELEMENT_SPARSE))],
         "deflation": [None, StrOptions(set(DEFLATIONS))],
-        "scale": ["boolean"],
-        "covariance": [None, StrOptions({"precomputed"})],
-        "solver_options": [None, Mapping],
-        "time_limit": [None, Interval(Real, 0, None, closed="neither")],
-        "callback": [None, callable],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
+        **COMMON_CONSTRAINTS,
     }
 
     def __init__(
@@ -106,10 +99,7 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
         self.random_state = random_state
 
     def _solve(self, covariance: Covariance) -> LoadingsSolution:
-        options = dict(self.solver_options or {})
-        own = sorted(options.keys() & self.get_params().keys())
-        if own:
-            raise ValueError(f"{own[0]!r} is a parameter of its own, not one of solver_options.")
+        options = self._options()
         if self.deflation is not None:
             if self.solver.endswith("-block"):
                 raise ValueError(f"solver={self.solver!r} has no deflation: it is not one by one.")
@@ -118,11 +108,10 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
         if k is None:
             k = max(1, covariance.n_features // 5)
         problem = ElementSparseProblem(covariance, self.n_components, k)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         return solve(
             problem,
             self.solver,
-            random_state=seed,
+            random_state=self._seed(),
             time_limit=self.time_limit,
             callback=self._callback(),
             **options,

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from kspan.covariance import Covariance
+from kspan.estimators.common import COMMON_CONSTRAINTS
 from kspan.estimators.loadings import LoadingsEstimator
 from kspan.methods import solve
 from kspan.problem import StiefelProblem
@@ -120,13 +120,7 @@ class StiefelSparsePCA(LoadingsEstimator):
         "penalty": [StrOptions(set(PENALTIES))],
         "solver": [StrOptions({"sadmm", "admm"})],
         "init": [StrOptions(set(STIEFEL_STARTS)), "array-like"],
-        "scale": ["boolean"],
-        "covariance": [None, StrOptions({"precomputed"})],
-        "solver_options": [None, Mapping],
-        "time_limit": [None, Interval(Real, 0, None, closed="neither")],
-        "callback": [None, callable],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
+        **COMMON_CONSTRAINTS,
     }
 
     def __init__(
@@ -170,10 +164,7 @@ class StiefelSparsePCA(LoadingsEstimator):
         two_stage = self.method == "two-stage"
         if two_stage != (self.n_features_to_select is not None):
             raise ValueError("n_features_to_select and method='two-stage' go together.")
-        options = dict(self.solver_options or {})
-        own = sorted(options.keys() & self.get_params().keys())
-        if own:
-            raise ValueError(f"{own[0]!r} is a parameter of its own, not one of solver_options.")
+        options = self._options()
         free = StiefelProblem(covariance, self.n_components, 0.0, self.penalty)
         self.alpha_ = DEFAULT_SHARE * free.largest_alpha if self.alpha is None else self.alpha
         problem = StiefelProblem(covariance, self.n_components, self.alpha_, self.penalty)
@@ -181,12 +172,11 @@ class StiefelSparsePCA(LoadingsEstimator):
             options["n_features_to_select"] = self.n_features_to_select
         if self.method != "joint":
             options["stabilised"] = self.solver == "sadmm"
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         return solve(
             problem,
             self.solver if self.method == "joint" else self.method,
             init=self.init,
-            random_state=seed,
+            random_state=self._seed(),
             n_nonzero_coefs=self.n_nonzero_coefs,
             time_limit=self.time_limit,
             callback=self._callback(),
