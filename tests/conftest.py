@@ -1,5 +1,8 @@
 import os
 
+# Tests run side by side and their matrices are small: a second BLAS thread only gets in the way.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
 from hypothesis import settings

@@ -1,5 +1,3 @@
-import time
-
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -133,9 +131,8 @@ def test_the_time_limit_is_asked_for_in_every_step(rng):
     A = random_covariance(rng, 300)
     problem = RowSparseProblem(as_covariance(A, kind="covariance"), 3, 30)
     for options in ({"solver": "fps"}, {"solver": "ipu", "init": "convex"}):
-        started = time.perf_counter()
-        solution = solve(problem, time_limit=0.05, **options)
-        assert time.perf_counter() - started < 3
+        solution = solve(problem, time_limit=1e-6, **options)
+        assert solution.n_iter <= 1, "and not only after a hundred of them"
         assert solution.status.value == "time limit"
         assert solution.support.size == 30
 

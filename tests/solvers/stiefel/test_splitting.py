@@ -5,7 +5,7 @@ import pytest
 
 from kspan.progress import Monitor, Status
 from kspan.solvers.stiefel.penalty import Penalty
-from kspan.solvers.stiefel.splitting import Settings, split
+from kspan.solvers.stiefel.splitting import Settings, Split, split
 from tests.oracles import random_covariance
 
 
@@ -33,7 +33,7 @@ def draw(rng, d=10, r=2, s=3):
 def test_a_batch_follows_the_listing(rng, stabilised):
     S, starts = draw(rng)
     settings = Settings(stabilised=stabilised, max_iter=25, tol=1e-12)
-    state = split(lambda W: S @ W, starts, 0.05, Penalty("l1"), settings, Monitor("test"))
+    state = split(lambda W: S @ W, Split.at(starts), 0.05, Penalty("l1"), settings, Monitor("test"))
     assert state.n_iter == 25
     assert not state.finished.any()
     assert state.status(0) is Status.MAX_ITER
@@ -48,7 +48,7 @@ def test_a_batch_follows_the_listing(rng, stabilised):
 def test_it_ends_where_both_halves_agree(rng, v_step, kind):
     S, starts = draw(rng)
     settings = Settings(v_step=v_step, max_iter=3000, tol=1e-7)
-    state = split(lambda W: S @ W, starts, 0.03, Penalty(kind), settings, Monitor("test"))
+    state = split(lambda W: S @ W, Split.at(starts), 0.03, Penalty(kind), settings, Monitor("test"))
     assert state.finished.all()
     assert state.status(0) is Status.CONVERGED
     np.testing.assert_allclose(state.V, state.Y, atol=1e-4)
@@ -71,7 +71,7 @@ def test_a_finished_start_leaves_the_batch(rng):
         return S @ W
 
     settings = Settings(max_iter=2000, tol=1e-6)
-    split(product, starts, 0.03, Penalty("l1"), settings, Monitor("test"))
+    split(product, Split.at(starts), 0.03, Penalty("l1"), settings, Monitor("test"))
     assert widths[0] == 4
     assert widths == sorted(widths, reverse=True)
 
@@ -95,7 +95,7 @@ def test_settings_are_checked(options, message):
 def test_callbacks_stop_it_and_the_keyboard_does(rng):
     S, starts = draw(rng)
     monitor = Monitor("test", lambda progress: progress.iteration == 3)
-    state = split(lambda W: S @ W, starts, 0.03, Penalty("l1"), Settings(), monitor)
+    state = split(lambda W: S @ W, Split.at(starts), 0.03, Penalty("l1"), Settings(), monitor)
     assert state.status(0) is Status.STOPPED
     assert state.n_iter == 3
 
@@ -103,6 +103,8 @@ def test_callbacks_stop_it_and_the_keyboard_does(rng):
         if progress.iteration == 2:
             raise KeyboardInterrupt
 
-    state = split(lambda W: S @ W, starts, 0.03, Penalty("l1"), Settings(), Monitor("test", press))
+    state = split(
+        lambda W: S @ W, Split.at(starts), 0.03, Penalty("l1"), Settings(), Monitor("test", press)
+    )
     assert state.status(0) is Status.INTERRUPTED
     np.testing.assert_allclose(state.V[0].T @ state.V[0], np.eye(2), atol=1e-10)

@@ -25,21 +25,22 @@ from kspan.progress import Status
 from kspan.solution import LoadingsSolution
 from kspan.solvers.stiefel.joint import Joint
 from kspan.solvers.stiefel.pattern import orthonormal_on
+from kspan.solvers.stiefel.splitting import Split
 
 N_BISECTIONS = 10
 MAX_EXCHANGES = 30
 
 
-def with_cardinality(solver: Joint, starts: FloatArray, k: int) -> LoadingsSolution:
+def with_cardinality(solver: Joint, begin: Split, k: int) -> LoadingsSolution:
     """Find orthonormal loadings with k features in each component.
 
     Parameters
     ----------
     solver : the problem; its α is not used
-    starts : (s, d, r) orthonormal matrices
+    begin : where the first run begins
     k : features in each component
     """
-    d, r = starts.shape[1:]
+    d, r = begin.V.shape[1:]
     if not (isinstance(k, int | np.integer) and 1 <= k <= d):
         raise ValueError(f"n_nonzero_coefs must be an integer between 1 and {d}, got {k!r}.")
     if k * r > d and k < r:
@@ -53,7 +54,7 @@ def with_cardinality(solver: Joint, starts: FloatArray, k: int) -> LoadingsSolut
     low = 1e-4 * high
     for _ in range(N_BISECTIONS):
         alpha = float(np.sqrt(low * high))
-        state = solver.run_at(alpha, starts)
+        state = solver.run_at(alpha, begin)
         counts = np.count_nonzero(state.Y, axis=1)  # (s, r)
         for V, Y in zip(state.V, state.Y, strict=True):
             trimmed = trim(np.where(Y != 0, np.abs(V) + 1.0, np.abs(V)), V, k)
@@ -62,7 +63,7 @@ def with_cardinality(solver: Joint, starts: FloatArray, k: int) -> LoadingsSolut
             W, value = solver.descend(*trimmed, alpha=0.0)
             if value < best_value:
                 best, best_value = W, value
-        starts = state.V
+        begin = Split.at(state.V)
         if solver.monitor.stopped:
             break
         if (counts.min(axis=1) >= k).any():
@@ -70,7 +71,7 @@ def with_cardinality(solver: Joint, starts: FloatArray, k: int) -> LoadingsSolut
         else:
             high = alpha
     if best is None:
-        best = coordinate_blocks(solver.product(starts[0]), k)
+        best = coordinate_blocks(solver.product(begin.V[0]), k)
         best, best_value = solver.descend(best, best != 0, alpha=0.0)
     V = _exchange(solver, best, best_value, k)
     return solver.answer(V, solver.monitor.stopped or Status.COMPLETED)

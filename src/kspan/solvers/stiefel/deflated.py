@@ -25,8 +25,7 @@ from kspan.progress import Callback, Monitor
 from kspan.solution import LoadingsSolution
 from kspan.solvers.elementsparse.components import Component, by_deflation
 from kspan.solvers.stiefel.cardinality import with_cardinality
-from kspan.solvers.stiefel.driver import choose_starts
-from kspan.solvers.stiefel.joint import Joint
+from kspan.solvers.stiefel.driver import prepare
 from kspan.solvers.stiefel.splitting import Settings
 
 
@@ -59,12 +58,13 @@ def deflated(
 
     def find(covariance: Covariance, start: FloatArray | None, monitor: Monitor) -> Component:
         at = min(alpha, StiefelProblem(covariance, 1, 0.0).largest_alpha)  # less is left each time
-        solver = Joint(StiefelProblem(covariance, 1, at, problem.penalty), loop, monitor)
-        starts = choose_starts(solver, init if start is None else start[:, None], rng)
+        single = StiefelProblem(covariance, 1, at, problem.penalty)
+        where = init if start is None else start[:, None]
+        solver, begin = prepare(single, loop, monitor, where, rng)
         if n_nonzero_coefs is not None:
-            solution = with_cardinality(solver, starts, n_nonzero_coefs)
+            solution = with_cardinality(solver, begin, n_nonzero_coefs)
         else:
-            solution = solver.answer(*solver.best(solver.run(starts)))
+            solution = solver.answer(*solver.best(solver.run(begin)))
         # The loop's history is a penalised objective; by_deflation wants variances.
         return Component(
             solution.loadings[:, 0], [solution.objective], solution.n_iter, solution.status

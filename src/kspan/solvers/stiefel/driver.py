@@ -11,11 +11,13 @@ from kspan.progress import Callback, Monitor
 from kspan.solution import LoadingsSolution
 from kspan.solvers.stiefel.cardinality import with_cardinality
 from kspan.solvers.stiefel.joint import Joint
-from kspan.solvers.stiefel.splitting import Settings
-from kspan.solvers.stiefel.starts import starting_points
+from kspan.solvers.stiefel.splitting import Settings, Split
+from kspan.solvers.stiefel.starts import PORTFOLIO, starting_points
 
-# With more features than this, starts are compared on the ones with the largest variances only.
-SCOUT_LIMIT = 2000
+# "auto" compares its starts on at most so many features, for so many steps, and with γ and ρ
+# multiplied by each of these: on real data no single γ is best, and a third of it often helps.
+SCOUT_FEATURES, SCOUT_STEPS, SCOUT_GAMMAS = 1000, 60, (1.0, 1 / 3)
+SCOUT_GAIN = 1e-3
 
 
 def solve_jointly(
@@ -31,29 +33,54 @@ def solve_jointly(
     """Find all components together: for the problem's α, or with k features in each."""
     name = "sadmm" if settings.stabilised else "admm"
     monitor = Monitor(name, callback, time_limit)
-    solver = Joint(problem, settings, monitor)
-    starts = choose_starts(solver, init, rng)
+    solver, begin = prepare(problem, settings, monitor, init, rng)
     if n_nonzero_coefs is not None:
-        return with_cardinality(solver, starts, n_nonzero_coefs)
-    return solver.answer(*solver.best(solver.run(starts)))
+        return with_cardinality(solver, begin, n_nonzero_coefs)
+    return solver.answer(*solver.best(solver.run(begin)))
 
 
-def choose_starts(solver: Joint, init: str | FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Return the starts (s, d, r) for a problem.
+def prepare(
+    problem: StiefelProblem,
+    settings: Settings,
+    monitor: Monitor,
+    init: str | FloatArray,
+    rng: np.random.Generator,
+) -> tuple[Joint, Split]:
+    """Return the solver of a problem and where it begins.
 
-    With many features, "auto" tries its starts on those with the largest variances alone, and the
-    best result there is the one start for all of them: a run on all features costs a pass over
-    the data in every step.
+    With "auto" that is one point: where the best of all starts and γ ended on the features with
+    the largest variances. A run on all features costs a pass over the data in every step; these
+    do not. Their best result, and single features, are rivals: with a large α the loop may end
+    above them.
     """
-    problem = solver.problem
+    solver = Joint(problem, settings, monitor)
     d, r = problem.n_features, problem.n_components
-    if not (isinstance(init, str) and init == "auto" and d > SCOUT_LIMIT):
-        return starting_points(problem.covariance, r, init, rng)
-    chosen = top_k(problem.covariance.diagonal(), SCOUT_LIMIT)
-    part = StiefelProblem(problem.covariance.restrict(chosen), r, 0.0, problem.penalty)
+    if not (isinstance(init, str) and init == "auto"):
+        return solver, Split.at(starting_points(problem.covariance, r, init, rng))
+    chosen = top_k(problem.covariance.diagonal(), max(SCOUT_FEATURES, r))
+    covariance = problem.covariance
+    if chosen.size < d:
+        covariance = covariance.restrict(chosen)
+    part = StiefelProblem(covariance, r, 0.0, problem.penalty)
     part = replace(part, alpha=min(problem.alpha, part.largest_alpha))
-    scout = Joint(part, solver.settings, solver.monitor)
-    state = scout.run(starting_points(part.covariance, r, "auto", rng))
-    start = np.zeros((1, d, r))
-    start[0, chosen] = state.V[scout.best_start(state)]
-    return start
+    starts = starting_points(covariance, r, "auto", rng)
+    best, begin = settings, Split.at(starts[:1]).lifted(0, chosen, d)
+    lowest: float | None = None
+    rivals = np.zeros((2, d, r))
+    rivals[:, chosen] = starts[PORTFOLIO.index("coordinate")]
+    for factor in SCOUT_GAMMAS:
+        trial = replace(settings, gamma=settings.gamma * factor, rho=settings.rho * factor)
+        scout = Joint(part, replace(trial, max_iter=min(SCOUT_STEPS, trial.max_iter)), monitor)
+        state = scout.run(Split.at(starts))
+        points = [scout.sparse(V, Y) for V, Y in zip(state.V, state.Y, strict=True)]
+        values = [scout.objective(point) for point in points]
+        i = int(np.argmin(values))
+        # A smaller γ takes more steps; a small gain is not worth them.
+        if lowest is None or values[i] < lowest - SCOUT_GAIN * abs(lowest):
+            best, begin, lowest = trial, state.lifted(i, chosen, d), values[i]
+            rivals[1, chosen] = points[i]
+        if monitor.stopped:
+            break
+    solver = Joint(problem, best, monitor)
+    solver.rivals = list(rivals)
+    return solver, begin

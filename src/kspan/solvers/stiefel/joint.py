@@ -22,6 +22,7 @@ class Joint:
         self.unit = float(problem.covariance.leading(1).values[0])
         self.penalty = Penalty(problem.penalty)
         self.history: list[float] = []
+        self.rivals: list[FloatArray] = []  # sparse loadings that the answer must not be worse than
 
     @property
     def alpha(self) -> float:
@@ -32,20 +33,21 @@ class Joint:
         """Return S W."""
         return self.problem.covariance.matmat(W) / self.unit
 
-    def run(self, starts: FloatArray) -> Split:
+    def run(self, begin: Split) -> Split:
         """Run the splitting loop."""
-        return self.run_at(self.alpha, starts)
+        return self.run_at(self.alpha, begin)
 
-    def run_at(self, alpha: float, starts: FloatArray) -> Split:
+    def run_at(self, alpha: float, begin: Split) -> Split:
         """Run the splitting loop with another α, in these units."""
-        state = split(self.product, starts, alpha, self.penalty, self.settings, self.monitor)
+        state = split(self.product, begin, alpha, self.penalty, self.settings, self.monitor)
         self.history += state.history
         return state
 
     def best(self, state: Split) -> tuple[FloatArray, Status]:
         """Return the best sparse, orthonormal loadings (d, r), descended, and how they ended."""
         winner = self.best_start(state)
-        V = self.sparse(state.V[winner], state.Y[winner])
+        points = [self.sparse(state.V[winner], state.Y[winner]), *self.rivals]
+        V = min(points, key=self.objective)
         return self.descend(V, V != 0, self.alpha)[0], state.status(winner)
 
     def best_start(self, state: Split) -> int:

@@ -19,8 +19,9 @@ Manifold, Algorithms 2 and 3.
 
 Differs from the paper in: A is divided by its largest eigenvalue, so that the defaults need no
 tuning; the V-step is one polar step by default, not thirty of conjugate gradients, which
-``v_step="cg"`` restores; three starts instead of one; and the paper does not say how its loadings
-come to be both sparse and orthonormal.
+``v_step="cg"`` restores; three starts and two γ, tried on the features with the largest variances,
+instead of one start; and the paper does not say how its loadings come to be both sparse and
+orthonormal.
 """
 
 import numpy as np

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kspan.arrays import FloatArray, Mask
+from kspan.arrays import FloatArray, Index, Mask
 from kspan.linalg.stiefel import polar
 from kspan.problem import require_count
 from kspan.progress import Monitor, Status
@@ -66,14 +66,38 @@ class Settings:
 
 @dataclass
 class Split:
-    """Where the starts are: V orthonormal, Y sparse, both (s, d, r), and which are finished."""
+    """Where the starts are, and all that it takes to go on from there.
+
+    Attributes
+    ----------
+    V, Y, dual : (s, d, r), the orthonormal half, the sparse half, and Ω
+    rho : where ρ has grown to; None at the start
+    finished : (s,) which starts have come to rest
+    history : the lowest objective of the V of all starts after each step
+    n_iter, stopped : steps, and what stopped them early
+    """
 
     V: FloatArray
     Y: FloatArray
+    dual: FloatArray
     finished: Mask
+    rho: float | None = None
     history: list[float] = field(default_factory=list)
     n_iter: int = 0
     stopped: Status | None = None
+
+    @classmethod
+    def at(cls, starts: FloatArray) -> "Split":
+        """Begin at orthonormal matrices (s, d, r)."""
+        finished = np.zeros(len(starts), dtype=bool)
+        return cls(starts.copy(), starts.copy(), np.zeros_like(starts), finished)
+
+    def lifted(self, start: int, features: Index, d: int) -> "Split":
+        """Go on from one of the starts, with more features: zero where it had none."""
+        V, Y, dual = np.zeros((3, 1, d, self.V.shape[2]))
+        V[0, features], Y[0, features] = self.V[start], self.Y[start]
+        dual[0, features] = self.dual[start]
+        return Split(V, Y, dual, np.zeros(1, dtype=bool))
 
     def status(self, start: int) -> Status:
         """How a start ended."""
@@ -84,46 +108,41 @@ class Split:
 
 def split(
     product: Callable[[FloatArray], FloatArray],
-    starts: FloatArray,
+    state: Split,
     alpha: float,
     penalty: Penalty,
     settings: Settings,
     monitor: Monitor,
 ) -> Split:
-    """Run the loop from all starts at once: one product with S a step serves them all.
+    """Run the loop on all starts at once: one product with S a step serves them all.
 
     Parameters
     ----------
     product : ``W (d, p) -> S W``
-    starts : (s, d, r) orthonormal matrices
+    state : where to begin; it is changed, and returned
     alpha : weight of the penalty, in the units of S
     penalty, settings, monitor : see there
-
-    Returns
-    -------
-    Split, whose history is the lowest objective of the V of all starts after each step.
     """
-    s, d, r = starts.shape
+    s, d, r = state.V.shape
 
     def image(V: FloatArray) -> FloatArray:
         wide = V.transpose(1, 0, 2).reshape(d, -1)
         return product(wide).reshape(d, -1, r).transpose(1, 0, 2)
 
-    state = Split(starts.copy(), starts.copy(), np.zeros(s, dtype=bool))
-    dual, rho = np.zeros_like(starts), settings.rho
+    rho = settings.rho if state.rho is None else state.rho
     active = np.arange(s)
     SV = image(state.V)
     values = np.full(s, np.inf)  # the objective when it was last looked at
     try:
         while active.size:
-            V, Y, dual_now = state.V[active], state.Y[active], dual[active]
-            N = rho * Y - dual_now
+            V, Y, dual = state.V[active], state.Y[active], state.dual[active]
+            N = rho * Y - dual
             V, SV = _v_step(image, product, V, SV, N, settings)
             t = settings.gamma if settings.stabilised else rho
-            Z = V + dual_now / t
+            Z = V + dual / t
             Y = penalty.shrink(Z, alpha / t)
-            state.V[active], state.Y[active], dual[active] = V, Y, t * (Z - Y)
-            rho = min(settings.beta * rho, settings.rho_max)
+            state.V[active], state.Y[active], state.dual[active] = V, Y, t * (Z - Y)
+            state.rho = rho = min(settings.beta * rho, settings.rho_max)
             state.n_iter += 1
             variance, cost = 0.5 * np.sum(V * SV, axis=(1, 2)), alpha * penalty.value(V)
             state.history.append(float((cost - variance).min()))

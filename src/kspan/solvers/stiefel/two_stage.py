@@ -29,8 +29,7 @@ from kspan.linalg.selection import top_k
 from kspan.problem import StiefelProblem, require_count
 from kspan.progress import Callback, Monitor
 from kspan.solution import LoadingsSolution
-from kspan.solvers.stiefel.driver import choose_starts, solve_jointly
-from kspan.solvers.stiefel.joint import Joint
+from kspan.solvers.stiefel.driver import prepare, solve_jointly
 from kspan.solvers.stiefel.splitting import Settings
 
 
@@ -71,8 +70,8 @@ def two_stage(
         )
     loop = Settings(**settings)
     monitor = Monitor("two-stage", callback, time_limit)
-    first = Joint(problem, loop, monitor)
-    state = first.run(choose_starts(first, init, rng))
+    first, begin = prepare(problem, loop, monitor, init, rng)
+    state = first.run(begin)
     winner = first.best_start(state)
     V = state.V[winner]
     deviations = np.sqrt(np.maximum(np.sum(V * first.product(V), axis=0), 0.0))
