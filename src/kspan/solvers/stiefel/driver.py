@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from kspan.arrays import FloatArray
+from kspan.covariance.dense import DenseCovariance
 from kspan.linalg.selection import top_k
 from kspan.problem import StiefelProblem
 from kspan.progress import Callback, Monitor
@@ -59,7 +60,9 @@ def prepare(
         return solver, Split.at(starting_points(problem.covariance, r, init, rng))
     chosen = top_k(problem.covariance.diagonal(), max(SCOUT_FEATURES, r))
     covariance = problem.covariance
-    if chosen.size < d:
+    if (covariance.n_samples or 0) > chosen.size:
+        covariance = DenseCovariance(covariance.submatrix(chosen))  # smaller than the data
+    elif chosen.size < d:
         covariance = covariance.restrict(chosen)
     part = StiefelProblem(covariance, r, 0.0, problem.penalty)
     part = replace(part, alpha=min(problem.alpha, part.largest_alpha))
