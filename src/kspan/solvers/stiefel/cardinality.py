@@ -3,8 +3,9 @@ r"""Exactly k features in each component: λ by bisection, then trimmed and refi
 Steps: α is bisected (on a logarithmic scale, each solve starting from the last one) towards the
 largest one at which every component has at least k features; at each α on the way, the k largest
 loadings of each component are kept, made orthonormal within that pattern, and the variance is
-raised there; from the best of these patterns, exchange steps go on: the k features of each
-component with the largest entries of AV make the next pattern, as long as the variance grows.
+raised there. Two more patterns come from TPower, one component at a time. From the best three,
+exchange steps go on: the k features of each component with the largest entries of AV make the next
+pattern, as long as the variance grows.
 
 Two components that share exactly one feature cannot be orthogonal: one of them gives it up and
 takes its next best feature.
@@ -21,13 +22,17 @@ import numpy as np
 
 from kspan.arrays import FloatArray, Mask
 from kspan.linalg.selection import top_k
+from kspan.problem import RowSparseProblem
 from kspan.progress import Status
 from kspan.solution import LoadingsSolution
+from kspan.solvers.elementsparse.deflation import Deflation
+from kspan.solvers.rowsparse.tpower import leading_vector
 from kspan.solvers.stiefel.joint import Joint
 from kspan.solvers.stiefel.pattern import orthonormal_on
 from kspan.solvers.stiefel.splitting import Split
 
 N_BISECTIONS = 10
+N_EXCHANGED = 3  # of the best patterns
 MAX_EXCHANGES = 30
 
 
@@ -48,8 +53,16 @@ def with_cardinality(solver: Joint, begin: Split, k: int) -> LoadingsSolution:
             f"n_nonzero_coefs={k} is too small: {r} orthonormal components on {d} features need "
             f"{r} features each, or {k * r} features in all."
         )
-    best: FloatArray | None = None
-    best_value = np.inf
+    found: list[tuple[float, FloatArray]] = []
+
+    def keep(trimmed: tuple[FloatArray, Mask] | None) -> None:
+        if trimmed is not None:
+            W, value = solver.descend(*trimmed, alpha=0.0)
+            found.append((value, W))
+
+    for init in ("low-rank", "variance"):
+        one_by_one = _one_by_one(solver, k, init)
+        keep(trim(np.abs(one_by_one), one_by_one, k))
     high = solver.problem.largest_alpha / solver.unit
     low = 1e-4 * high
     for _ in range(N_BISECTIONS):
@@ -57,12 +70,7 @@ def with_cardinality(solver: Joint, begin: Split, k: int) -> LoadingsSolution:
         state = solver.run_at(alpha, begin)
         counts = np.count_nonzero(state.Y, axis=1)  # (s, r)
         for V, Y in zip(state.V, state.Y, strict=True):
-            trimmed = trim(np.where(Y != 0, np.abs(V) + 1.0, np.abs(V)), V, k)
-            if trimmed is None:
-                continue
-            W, value = solver.descend(*trimmed, alpha=0.0)
-            if value < best_value:
-                best, best_value = W, value
+            keep(trim(np.where(Y != 0, np.abs(V) + 1.0, np.abs(V)), V, k))
         begin = Split.at(state.V)
         if solver.monitor.stopped:
             break
@@ -70,14 +78,33 @@ def with_cardinality(solver: Joint, begin: Split, k: int) -> LoadingsSolution:
             low = alpha
         else:
             high = alpha
-    if best is None:
-        best = coordinate_blocks(solver.product(begin.V[0]), k)
-        best, best_value = solver.descend(best, best != 0, alpha=0.0)
-    V = _exchange(solver, best, best_value, k)
+    if not found:
+        blocks = coordinate_blocks(solver.product(begin.V[0]), k)
+        keep((blocks, blocks != 0))
+    found.sort(key=lambda pair: pair[0])
+    _, V = min(
+        (_exchange(solver, V, value, k) for value, V in found[:N_EXCHANGED]),
+        key=lambda pair: pair[0],
+    )
     return solver.answer(V, solver.monitor.stopped or Status.COMPLETED)
 
 
-def _exchange(solver: Joint, V: FloatArray, value: float, k: int) -> FloatArray:
+def _one_by_one(solver: Joint, k: int, init: str) -> FloatArray:
+    """Return components with k features each by TPower and deflation: near, but not orthogonal."""
+    left = Deflation(solver.problem.covariance, "projection")
+    r = solver.problem.n_components
+    loadings = np.zeros((solver.problem.n_features, r))
+    for j in range(r):
+        run = leading_vector(
+            RowSparseProblem(left.current, 1, k), init=init, rng=np.random.default_rng(0),
+            monitor=solver.monitor,
+        )  # fmt: skip
+        loadings[:, j] = run.best.loadings(len(loadings))[:, 0]
+        left.remove(loadings[:, j])
+    return loadings
+
+
+def _exchange(solver: Joint, V: FloatArray, value: float, k: int) -> tuple[float, FloatArray]:
     """Move to the pattern of the largest entries of SV while that helps."""
     for _ in range(MAX_EXCHANGES):
         if solver.monitor.out_of_time():
@@ -90,7 +117,7 @@ def _exchange(solver: Joint, V: FloatArray, value: float, k: int) -> FloatArray:
         if lower >= value - 1e-9 * abs(value):
             break
         V, value = W, lower
-    return V
+    return value, V
 
 
 def trim(scores: FloatArray, U: FloatArray, k: int) -> tuple[FloatArray, Mask] | None:
