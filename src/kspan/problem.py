@@ -205,7 +205,7 @@ class StiefelProblem:
         if not (np.isfinite(self.alpha) and self.alpha >= 0):
             raise ValueError(f"alpha must be a finite number, 0 or more, got {self.alpha!r}.")
         largest = self.largest_alpha
-        if self.alpha > largest:
+        if self.alpha > largest * (1 + 1e-9):
             raise ValueError(
                 f"alpha={self.alpha:.6g} is too large: every component would be a single feature. "
                 f"The largest useful alpha is {largest:.6g}."

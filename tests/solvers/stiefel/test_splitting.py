@@ -82,6 +82,7 @@ def test_a_finished_start_leaves_the_batch(rng):
         ({"gamma": 0.0}, "gamma must be positive"),
         ({"rho": np.nan}, "rho must be positive"),
         ({"beta": 0.9}, "beta must be at least 1"),
+        ({"rho": 20.0}, "rho=20.0 must be at most rho_max=10.0"),
         ({"v_step": "newton"}, "v_step must be one of"),
         ({"max_iter": 0}, "max_iter must be a whole number, 1 or more"),
         ({"v_iter": 1.5}, "v_iter must be a whole number"),

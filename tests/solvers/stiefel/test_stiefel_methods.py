@@ -243,3 +243,17 @@ def test_time_limits_and_interrupts(rng):
 def test_the_problem_checks_its_numbers(arguments, message):
     with pytest.raises(ValueError, match=message):
         StiefelProblem(as_covariance(np.eye(5), kind="covariance"), *arguments)
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("penalty", ["l1", "l21"])
+def test_components_stay_orthonormal_up_to_the_largest_alpha(seed, penalty):
+    """There the pattern may have fewer features than there are components."""
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(4, 12))
+    X = rng.standard_normal((20, d)) @ np.diag(rng.uniform(0.5, 5, d))
+    A = np.cov(X, rowvar=False)
+    for share in (0.5, 0.9, 1.0):
+        solution = solve(problem_of(A, 3, share, penalty), "sadmm", random_state=0)
+        assert solution.orthogonality_error <= 1e-10
+        assert solution.loadings.any(axis=0).all()

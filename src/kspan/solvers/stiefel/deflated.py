@@ -26,7 +26,9 @@ from kspan.solution import LoadingsSolution
 from kspan.solvers.elementsparse.components import Component, by_deflation
 from kspan.solvers.stiefel.cardinality import with_cardinality
 from kspan.solvers.stiefel.driver import prepare
-from kspan.solvers.stiefel.splitting import Settings
+from kspan.solvers.stiefel.joint import Joint
+from kspan.solvers.stiefel.splitting import Settings, Split
+from kspan.solvers.stiefel.starts import starting_points
 
 
 def deflated(
@@ -60,10 +62,11 @@ def deflated(
         at = min(alpha, StiefelProblem(covariance, 1, 0.0).largest_alpha)  # less is left each time
         single = StiefelProblem(covariance, 1, at, problem.penalty)
         where = init if start is None else start[:, None]
-        solver, begin = prepare(single, loop, monitor, where, rng)
         if n_nonzero_coefs is not None:
-            solution = with_cardinality(solver, begin, n_nonzero_coefs)
+            begin = Split.at(starting_points(covariance, 1, where, rng))
+            solution = with_cardinality(Joint(single, loop, monitor), begin, n_nonzero_coefs)
         else:
+            solver, begin = prepare(single, loop, monitor, where, rng)
             solution = solver.answer(*solver.best(solver.run(begin)))
         # The loop's history is a penalised objective; by_deflation wants variances.
         return Component(

@@ -34,9 +34,12 @@ def solve_jointly(
     """Find all components together: for the problem's α, or with k features in each."""
     name = "sadmm" if settings.stabilised else "admm"
     monitor = Monitor(name, callback, time_limit)
-    solver, begin = prepare(problem, settings, monitor, init, rng)
     if n_nonzero_coefs is not None:
-        return with_cardinality(solver, begin, n_nonzero_coefs)
+        # α is what is looked for, so nothing can be scouted with it: all starts go along.
+        starts = starting_points(problem.covariance, problem.n_components, init, rng)
+        solver = Joint(problem, settings, monitor)
+        return with_cardinality(solver, Split.at(starts), n_nonzero_coefs)
+    solver, begin = prepare(problem, settings, monitor, init, rng)
     return solver.answer(*solver.best(solver.run(begin)))
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from kspan.arrays import FloatArray, Mask
+from kspan.linalg.selection import top_k
 from kspan.problem import StiefelProblem
 from kspan.progress import Monitor, Status
 from kspan.solution import LoadingsSolution
@@ -60,6 +61,10 @@ class Joint:
         mask = self.penalty.pattern(Y)
         for j in np.flatnonzero(~mask.any(axis=0)):
             mask[np.argmax(np.abs(V[:, j])), j] = True  # a component has at least one feature
+        used = np.asarray(mask.any(axis=1))
+        missing = V.shape[1] - int(used.sum())
+        if missing > 0:  # orthonormal components need as many features as there are of them
+            mask[top_k(np.where(used, -1.0, np.linalg.norm(V, axis=1)), missing)] = True
         rows = np.flatnonzero(mask.any(axis=1))
         full = np.zeros_like(V)
         full[rows] = on_pattern(V[rows], mask[rows])

@@ -55,6 +55,8 @@ class Settings:
         for name in ("gamma", "rho", "rho_max", "tol"):
             if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0):
                 raise ValueError(f"{name} must be positive, got {getattr(self, name)!r}.")
+        if self.rho > self.rho_max:
+            raise ValueError(f"rho={self.rho} must be at most rho_max={self.rho_max}.")
         if not (np.isfinite(self.beta) and self.beta >= 1):
             raise ValueError(f"beta must be at least 1, got {self.beta!r}.")
         if self.v_step not in V_STEPS:
