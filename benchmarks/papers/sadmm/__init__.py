@@ -1,0 +1,1 @@
+"""Learning Sparse PCA with Stabilized ADMM Method on Stiefel Manifold, its section 5 run again."""

@@ -1,0 +1,235 @@
+"""The methods that the SADMM paper compares, each a function (X, r, k) -> loadings.
+
+Every component has exactly k features, but for the rows that say otherwise. Each method starts
+from the data alone, so each pays for its own means, variances and eigenvectors.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from kspan import RowSparseProblem, as_covariance, solve
+from kspan.covariance import Covariance
+from kspan.linalg.selection import top_k
+from kspan.problem import ElementSparseProblem, StiefelProblem
+from kspan.progress import Monitor
+from kspan.solvers.elementsparse.components import Component, by_deflation
+from kspan.solvers.elementsparse.gpower import gpower, gpower_block
+from kspan.solvers.elementsparse.grqi import grqi
+from kspan.solvers.elementsparse.ipm import ipm
+
+# Stage I's λ, as a share of the largest useful one: what StiefelSparsePCA takes by default.
+ALPHA_SHARE = 0.05
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Loadings (d, r) and how the method ended."""
+
+    loadings: np.ndarray
+    status: str
+
+
+def stiefel(
+    X: Any, r: int, k: int, time_limit: float | None = None, *, solver: str = "sadmm"
+) -> Answer:
+    """StSPCA and StSPCA-D: k features in each component."""
+    problem = StiefelProblem(as_covariance(X), r, 0.0)
+    found = solve(problem, solver, n_nonzero_coefs=k, random_state=0, time_limit=time_limit)
+    return Answer(found.loadings, found.status.value)
+
+
+def two_stage(
+    X: Any, r: int, k: int, time_limit: float | None = None, *, times_r: bool, each: bool = False,
+    share: float = ALPHA_SHARE,
+) -> Answer:  # fmt: skip
+    """StSPCA-2S: K = k or K = rk features in all; with `each`, k of them in each component."""
+    covariance = as_covariance(X)
+    alpha = share * StiefelProblem(covariance, r, 0.0).largest_alpha
+    found = solve(
+        StiefelProblem(covariance, r, alpha), "two-stage",
+        n_features_to_select=min(k * r if times_r else k, covariance.n_features),
+        n_nonzero_coefs=k if each else None, random_state=0, time_limit=time_limit,
+    )  # fmt: skip
+    return Answer(found.loadings, found.status.value)
+
+
+def tpower(
+    X: Any, r: int, k: int, time_limit: float | None = None, *, init: str = "variance",
+    gradual: bool = False,
+) -> Answer:  # fmt: skip
+    """TPower and deflation."""
+    problem = ElementSparseProblem(as_covariance(X), r, k)
+    found = solve(
+        problem, "tpower", init=init, gradual=gradual, random_state=0, time_limit=time_limit
+    )
+    return Answer(found.loadings, found.status.value)
+
+
+def deflation_method(
+    X: Any, r: int, k: int, time_limit: float | None = None, *, function: Any, **options: Any
+) -> Answer:
+    """GPower's single units, GRQI and IPM from their authors' starts."""
+    problem = ElementSparseProblem(as_covariance(X), r, k)
+    found = function(problem, time_limit=time_limit, **options)
+    return Answer(found.loadings, found.status.value)
+
+
+def gpower_together(
+    X: Any, r: int, k: int, time_limit: float | None = None, *, norm: str
+) -> Answer:
+    """GPower's block form; it starts at the principal components."""
+    problem = ElementSparseProblem(as_covariance(X), r, k)
+    found = gpower_block(problem, norm=norm, rng=np.random.default_rng(0), time_limit=time_limit)
+    return Answer(found.loadings, found.status.value)
+
+
+def gpower_svd(X: Any, r: int, k: int, time_limit: float | None = None, *, norm: str) -> Answer:
+    """GPower's single units, each started at the leading eigenvector of what is left.
+
+    The single unit takes no start, but a block of one unit does.
+    """
+
+    def find(covariance: Covariance, start: np.ndarray | None, monitor: Monitor) -> Component:
+        unit = gpower_block(
+            ElementSparseProblem(covariance, 1, k), norm=norm, rng=np.random.default_rng(0),
+            time_limit=monitor.time_left(),
+        )  # fmt: skip
+        return Component(unit.loadings[:, 0], [unit.objective], unit.n_iter, unit.status)
+
+    problem = ElementSparseProblem(as_covariance(X), r, k)
+    found = by_deflation(
+        problem, find, name="gpower, svd", deflation="projection", time_limit=time_limit
+    )
+    return Answer(found.loadings, found.status.value)
+
+
+def row_sparse(X: Any, r: int, k: int, time_limit: float | None = None, *, times_r: bool) -> Answer:
+    """kspan's row-sparse `auto`: K = k or K = rk features that all components share."""
+    covariance = as_covariance(X)
+    K = min(k * r if times_r else k, covariance.n_features)
+    found = solve(RowSparseProblem(covariance, r, K), random_state=0, time_limit=time_limit)
+    return Answer(found.loadings, found.status.value)
+
+
+def manopt(
+    X: Any, r: int, k: int, time_limit: float | None = None, *, init: str = "random"
+) -> Answer:
+    """Manopt's sparse PCA example through pymanopt: -½‖[|X'Y| - γ]₊‖² over St(n, r).
+
+    Trust regions from a random point, as there. It has one γ, so that the components differ in
+    their numbers of features: γ is bisected until there are about rk in all, each component is cut
+    or filled up to the k largest of |X'Y|, and the pattern filled as in the example.
+    """
+    import time
+
+    X = np.asarray(X, dtype=np.float64)
+    X = X - X.mean(axis=0)
+    X = X / np.linalg.norm(X, axis=0).max()
+    started = time.perf_counter()
+    if init == "svd":
+        Y = np.linalg.svd(X, full_matrices=False)[0][:, :r]
+    else:
+        Y = np.linalg.qr(np.random.default_rng(0).standard_normal((X.shape[0], r)))[0]
+    low, high, best = 0.0, 1.0, (np.inf, Y)
+    status = "completed"
+    for _ in range(12):
+        gamma = (low + high) / 2
+        moved = _trust_regions(X, Y, gamma)
+        count = int(np.count_nonzero(np.abs(X.T @ moved) > gamma))
+        if count:
+            best = min(best, (abs(count - r * k), moved), key=lambda pair: pair[0])
+        low, high = (gamma, high) if count > r * k else (low, gamma)
+        if best[0] == 0:
+            break
+        if time_limit is not None and time.perf_counter() - started > time_limit:
+            status = "time limit"
+            break
+    return Answer(_fill(X, best[1], k), status)
+
+
+def _trust_regions(X: np.ndarray, start: np.ndarray, gamma: float) -> np.ndarray:
+    import pymanopt
+    from pymanopt.optimizers import TrustRegions
+
+    manifold = pymanopt.manifolds.Stiefel(*start.shape)
+
+    @pymanopt.function.numpy(manifold)
+    def cost(Y: np.ndarray) -> float:
+        return -0.5 * float(np.sum(np.maximum(np.abs(X.T @ Y) - gamma, 0.0) ** 2))
+
+    @pymanopt.function.numpy(manifold)
+    def gradient(Y: np.ndarray) -> np.ndarray:
+        P = X.T @ Y
+        return -X @ (np.sign(P) * np.maximum(np.abs(P) - gamma, 0.0))
+
+    @pymanopt.function.numpy(manifold)
+    def hessian(Y: np.ndarray, U: np.ndarray) -> np.ndarray:
+        return -X @ np.where(np.abs(X.T @ Y) > gamma, X.T @ U, 0.0)
+
+    problem = pymanopt.Problem(
+        manifold, cost, euclidean_gradient=gradient, euclidean_hessian=hessian
+    )
+    # 1e-6 of the gradient's size at the start, so that the scale of the data does not matter.
+    size = float(np.linalg.norm(gradient(start))) or 1.0
+    solver = TrustRegions(verbosity=0, max_iterations=100, min_gradient_norm=1e-6 * size)
+    with np.errstate(invalid="ignore"):  # it divides zero by zero where the gradient is zero
+        return solver.run(problem, initial_point=start).point
+
+
+def _fill(X: np.ndarray, Y: np.ndarray, k: int) -> np.ndarray:
+    """Return unit loadings with k features each: P = polar(XZ), Z = X'P on the pattern."""
+    products = X.T @ Y
+    pattern = np.zeros(products.shape, dtype=bool)
+    for j, column in enumerate(np.abs(products).T):
+        pattern[top_k(column, k), j] = True
+    value = 0.0
+    for _ in range(1000):
+        Z = np.where(pattern, products, 0.0)
+        Z /= np.linalg.norm(Z, axis=0)
+        left, values, right = np.linalg.svd(X @ Z, full_matrices=False)
+        products = X.T @ (left @ right)
+        before, value = value, float(values.sum())
+        if value <= before * (1 + 1e-8):
+            break
+    return Z
+
+
+Method = Callable[..., Answer]
+
+OURS: dict[str, Method] = {
+    "StSPCA": stiefel,
+    "StSPCA-D": partial(stiefel, solver="deflation"),
+    "StSPCA-2S, K=k": partial(two_stage, times_r=False),
+    "StSPCA-2S, K=rk": partial(two_stage, times_r=True),
+    "StSPCA-2S, K=rk, k each": partial(two_stage, times_r=True, each=True),
+}
+# One component after the other, from their authors' starts.
+DEFLATION: dict[str, Method] = {
+    "GPower-l0": partial(deflation_method, function=gpower, norm="l0"),
+    "GPower-l1": partial(deflation_method, function=gpower, norm="l1"),
+    "GRQI": partial(deflation_method, function=grqi, refine=True),
+    "IPM": partial(deflation_method, function=ipm),
+    "TPower": tpower,
+}
+TOGETHER: dict[str, Method] = {
+    "GPower-l0-B": partial(gpower_together, norm="l0"),
+    "GPower-l1-B": partial(gpower_together, norm="l1"),
+    "Manopt": manopt,
+}
+# The same methods from a better start than their authors'.
+SVD_STARTS: dict[str, Method] = {
+    "GPower-l0, svd start": partial(gpower_svd, norm="l0"),
+    "GPower-l1, svd start": partial(gpower_svd, norm="l1"),
+    "TPower, gradual": partial(tpower, gradual=True),
+    "TPower, svd start": partial(tpower, init="low-rank"),
+    "Manopt, svd start": partial(manopt, init="svd"),
+}
+ROW_SPARSE: dict[str, Method] = {
+    "row-sparse auto, K=k": partial(row_sparse, times_r=False),
+    "row-sparse auto, K=rk": partial(row_sparse, times_r=True),
+}
+METHODS: dict[str, Method] = {**DEFLATION, **SVD_STARTS, **TOGETHER, **OURS, **ROW_SPARSE}
