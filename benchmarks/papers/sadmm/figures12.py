@@ -270,7 +270,7 @@ def main() -> None:
         record = {
             "machine": machine(), "penalty": options.penalty, "init": options.init, "sets": sets
         }  # fmt: skip
-        json_file.write_text(json.dumps(record, indent=1) + "\n")
+        json_file.write_text(json.dumps(record) + "\n")
     record = json.loads(json_file.read_text())
     options.out.with_suffix(".md").write_text(markdown(record))
     draw(record, options.out.with_suffix(".png"))

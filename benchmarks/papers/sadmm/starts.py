@@ -121,7 +121,7 @@ def main() -> None:
         with threadpool_limits(1):
             rows = run(*options.size, tuple(options.shares), options.seeds)
         record = {"machine": machine(), "size": list(options.size), "rows": rows}
-        json_file.write_text(json.dumps(record, indent=1) + "\n")
+        json_file.write_text(json.dumps(record) + "\n")
     record = json.loads(json_file.read_text())
     options.out.with_suffix(".md").write_text(markdown(record))
     draw(record, options.out.with_suffix(".png"))

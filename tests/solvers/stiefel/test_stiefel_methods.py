@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from kspan import as_covariance, solve
 from kspan.methods import STIEFEL
 from kspan.problem import StiefelProblem
+from kspan.solvers.stiefel import driver
 from tests.oracles import random_covariance
 
 
@@ -257,3 +258,20 @@ def test_components_stay_orthonormal_up_to_the_largest_alpha(seed, penalty):
         solution = solve(problem_of(A, 3, share, penalty), "sadmm", random_state=0)
         assert solution.orthogonality_error <= 1e-10
         assert solution.loadings.any(axis=0).all()
+
+
+def test_parameters_of_the_users_own_are_not_varied(rng, monkeypatch):
+    seen = []
+    original = driver.Joint
+
+    def spy(problem, settings, monitor):
+        seen.append(settings.gamma)
+        return original(problem, settings, monitor)
+
+    monkeypatch.setattr(driver, "Joint", spy)
+    problem = problem_of(random_covariance(rng, 12), 2, 0.1)
+    solve(problem, "sadmm", random_state=0, gamma=0.7)
+    assert set(seen) == {0.7}
+    seen.clear()
+    solve(problem, "sadmm", random_state=0)
+    assert len(set(seen)) == 2, "by default two are tried"

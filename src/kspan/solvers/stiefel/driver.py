@@ -74,7 +74,8 @@ def prepare(
     lowest: float | None = None
     rivals = np.zeros((2, d, r))
     rivals[:, chosen] = starts[PORTFOLIO.index("coordinate")]
-    for factor in SCOUT_GAMMAS:
+    own = (settings.gamma, settings.rho) != (Settings.gamma, Settings.rho)
+    for factor in (1.0,) if own else SCOUT_GAMMAS:  # what the user sets stays
         trial = replace(settings, gamma=settings.gamma * factor, rho=settings.rho * factor)
         scout = Joint(part, replace(trial, max_iter=min(SCOUT_STEPS, trial.max_iter)), monitor)
         state = scout.run(Split.at(starts))
