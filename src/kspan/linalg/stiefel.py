@@ -60,7 +60,8 @@ def retraction_slope(
 def polar(M: FloatArray) -> FloatArray:
     """Return the point of the manifold nearest to M, the factor PQ' of its SVD ``PΣQ'``.
 
-    From the r×r matrix M'M when that is well conditioned, else from the SVD.
+    From the r×r matrix M'M when that is well conditioned, else from the SVD. A stack is taken
+    matrix by matrix.
 
     Examples
     --------
@@ -70,6 +71,8 @@ def polar(M: FloatArray) -> FloatArray:
            [0., 1.],
            [0., 0.]])
     """
+    if M.ndim > 2:
+        return np.stack([polar(one) for one in M])
     size = float(np.abs(M).max(initial=0.0))
     M = M / size if size > 0 else M
     values, vectors = np.linalg.eigh(M.T @ M)

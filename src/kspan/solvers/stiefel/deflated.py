@@ -24,11 +24,8 @@ from kspan.problem import ElementSparseProblem, StiefelProblem
 from kspan.progress import Callback, Monitor
 from kspan.solution import LoadingsSolution
 from kspan.solvers.elementsparse.components import Component, by_deflation
-from kspan.solvers.stiefel.cardinality import with_cardinality
-from kspan.solvers.stiefel.driver import prepare
-from kspan.solvers.stiefel.joint import Joint
-from kspan.solvers.stiefel.splitting import Settings, Split
-from kspan.solvers.stiefel.starts import starting_points
+from kspan.solvers.stiefel.driver import solve_monitored
+from kspan.solvers.stiefel.splitting import Settings
 
 
 def deflated(
@@ -62,12 +59,7 @@ def deflated(
         at = min(alpha, StiefelProblem(covariance, 1, 0.0).largest_alpha)  # less is left each time
         single = StiefelProblem(covariance, 1, at, problem.penalty)
         where = init if start is None else start[:, None]
-        if n_nonzero_coefs is not None:
-            begin = Split.at(starting_points(covariance, 1, where, rng))
-            solution = with_cardinality(Joint(single, loop, monitor), begin, n_nonzero_coefs)
-        else:
-            solver, begin = prepare(single, loop, monitor, where, rng)
-            solution = solver.answer(*solver.best(solver.run(begin)))
+        solution = solve_monitored(single, loop, monitor, where, rng, n_nonzero_coefs)
         # The loop's history is a penalised objective; by_deflation wants variances.
         return Component(
             solution.loadings[:, 0], [solution.objective], solution.n_iter, solution.status

@@ -34,6 +34,18 @@ def solve_jointly(
     """Find all components together: for the problem's α, or with k features in each."""
     name = "sadmm" if settings.stabilised else "admm"
     monitor = Monitor(name, callback, time_limit)
+    return solve_monitored(problem, settings, monitor, init, rng, n_nonzero_coefs)
+
+
+def solve_monitored(
+    problem: StiefelProblem,
+    settings: Settings,
+    monitor: Monitor,
+    init: str | FloatArray,
+    rng: np.random.Generator,
+    n_nonzero_coefs: int | None,
+) -> LoadingsSolution:
+    """Solve under a monitor that is there already."""
     if n_nonzero_coefs is not None:
         # α is what is looked for, so nothing can be scouted with it: all starts go along.
         starts = starting_points(problem.covariance, problem.n_components, init, rng)
@@ -57,10 +69,10 @@ def prepare(
     do not. Their best result, and single features, are rivals: with a large α the loop may end
     above them.
     """
-    solver = Joint(problem, settings, monitor)
     d, r = problem.n_features, problem.n_components
     if not (isinstance(init, str) and init == "auto"):
-        return solver, Split.at(starting_points(problem.covariance, r, init, rng))
+        starts = starting_points(problem.covariance, r, init, rng)
+        return Joint(problem, settings, monitor), Split.at(starts)
     chosen = top_k(problem.covariance.diagonal(), max(SCOUT_FEATURES, r))
     covariance = problem.covariance
     if (covariance.n_samples or 0) > chosen.size:
@@ -79,13 +91,11 @@ def prepare(
         trial = replace(settings, gamma=settings.gamma * factor, rho=settings.rho * factor)
         scout = Joint(part, replace(trial, max_iter=min(SCOUT_STEPS, trial.max_iter)), monitor)
         state = scout.run(Split.at(starts))
-        points = [scout.sparse(V, Y) for V, Y in zip(state.V, state.Y, strict=True)]
-        values = [scout.objective(point) for point in points]
-        i = int(np.argmin(values))
+        i, point, value = scout.best_start(state)
         # A smaller γ takes more steps; a small gain is not worth them.
-        if lowest is None or values[i] < lowest - SCOUT_GAIN * abs(lowest):
-            best, begin, lowest = trial, state.lifted(i, chosen, d), values[i]
-            rivals[1, chosen] = points[i]
+        if lowest is None or value < lowest - SCOUT_GAIN * abs(lowest):
+            best, begin, lowest = trial, state.lifted(i, chosen, d), value
+            rivals[1, chosen] = point
         if monitor.stopped:
             break
     solver = Joint(problem, best, monitor)

@@ -46,15 +46,19 @@ class Joint:
 
     def best(self, state: Split) -> tuple[FloatArray, Status]:
         """Return the best sparse, orthonormal loadings (d, r), descended, and how they ended."""
-        winner = self.best_start(state)
-        points = [self.sparse(state.V[winner], state.Y[winner]), *self.rivals]
-        V = min(points, key=self.objective)
+        winner, V, value = self.best_start(state)
+        for rival in self.rivals:
+            other = self.objective(rival)
+            if other < value:
+                V, value = rival, other
         return self.descend(V, V != 0, self.alpha)[0], state.status(winner)
 
-    def best_start(self, state: Split) -> int:
-        """Return which start has the best sparse loadings."""
-        points = (self.sparse(V, Y) for V, Y in zip(state.V, state.Y, strict=True))
-        return int(np.argmin([self.objective(V) for V in points]))
+    def best_start(self, state: Split) -> tuple[int, FloatArray, float]:
+        """Return which start has the best sparse loadings, these, and their objective."""
+        points = [self.sparse(V, Y) for V, Y in zip(state.V, state.Y, strict=True)]
+        values = [self.objective(V) for V in points]
+        winner = int(np.argmin(values))
+        return winner, points[winner], values[winner]
 
     def sparse(self, V: FloatArray, Y: FloatArray) -> FloatArray:
         """Return orthonormal loadings near V with the zeros of Y."""

@@ -16,11 +16,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kspan.arrays import FloatArray, Index, Mask
-from kspan.linalg.stiefel import polar
 from kspan.problem import require_count
 from kspan.progress import Monitor, Status
 from kspan.solvers.stiefel.penalty import Penalty
-from kspan.solvers.stiefel.v_steps import V_STEPS, conjugate_gradient
+from kspan.solvers.stiefel.v_steps import V_STEPS, conjugate_gradient, polar_steps
 
 # Steps between two looks at the objective.
 CHECK_EVERY = 10
@@ -68,12 +67,11 @@ class Settings:
 
 @dataclass
 class Split:
-    """Where the starts are, and all that it takes to go on from there.
+    """Where the starts are.
 
     Attributes
     ----------
     V, Y, dual : (s, d, r), the orthonormal half, the sparse half, and Ω
-    rho : where ρ has grown to; None at the start
     finished : (s,) which starts have come to rest
     history : the lowest objective of the V of all starts after each step
     n_iter, stopped : steps, and what stopped them early
@@ -83,7 +81,6 @@ class Split:
     Y: FloatArray
     dual: FloatArray
     finished: Mask
-    rho: float | None = None
     history: list[float] = field(default_factory=list)
     n_iter: int = 0
     stopped: Status | None = None
@@ -131,7 +128,7 @@ def split(
         wide = V.transpose(1, 0, 2).reshape(d, -1)
         return product(wide).reshape(d, -1, r).transpose(1, 0, 2)
 
-    rho = settings.rho if state.rho is None else state.rho
+    rho = settings.rho
     active = np.arange(s)
     SV = image(state.V)
     values = np.full(s, np.inf)  # the objective when it was last looked at
@@ -144,7 +141,7 @@ def split(
             Z = V + dual / t
             Y = penalty.shrink(Z, alpha / t)
             state.V[active], state.Y[active], state.dual[active] = V, Y, t * (Z - Y)
-            state.rho = rho = min(settings.beta * rho, settings.rho_max)
+            rho = min(settings.beta * rho, settings.rho_max)
             state.n_iter += 1
             variance, cost = 0.5 * np.sum(V * SV, axis=(1, 2)), alpha * penalty.value(V)
             state.history.append(float((cost - variance).min()))
@@ -176,10 +173,7 @@ def _v_step(
 ) -> tuple[FloatArray, FloatArray]:
     """Lower the augmented Lagrangian in V for every start."""
     if settings.v_step == "polar":
-        for _ in range(settings.v_iter or 1):
-            V = np.stack([polar(target) for target in SV + N])
-            SV = image(V)
-        return V, SV
+        return polar_steps(image, V, SV, N, max_iter=settings.v_iter or 1)
     moved = [
         conjugate_gradient(product, *parts, max_iter=settings.v_iter or 30)
         for parts in zip(V, SV, N, strict=True)

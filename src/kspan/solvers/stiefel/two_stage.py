@@ -72,7 +72,7 @@ def two_stage(
     monitor = Monitor("two-stage", callback, time_limit)
     first, begin = prepare(problem, loop, monitor, init, rng)
     state = first.run(begin)
-    winner = first.best_start(state)
+    winner, _, _ = first.best_start(state)
     V = state.V[winner]
     deviations = np.sqrt(np.maximum(np.sum(V * first.product(V), axis=0), 0.0))
     chosen = top_k(np.abs(V) @ deviations, n_features_to_select)

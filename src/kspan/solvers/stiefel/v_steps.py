@@ -28,7 +28,7 @@ DECREASE, FLATTER = 1e-4, 0.4
 def polar_steps(
     product: Product, V: FloatArray, SV: FloatArray, N: FloatArray, *, max_iter: int = 1
 ) -> tuple[FloatArray, FloatArray]:
-    """Take monotone polar steps; returns V and SV."""
+    """Take monotone polar steps, of one V or of a stack of them; returns V and SV."""
     for _ in range(max_iter):
         V = polar(SV + N)
         SV = product(V)
