@@ -20,6 +20,12 @@ def _eigenpairs(M: Array, first: int, last: int) -> tuple[Array, Array]:
     return values[first : last + 1], vectors[:, first : last + 1]
 
 
+def soft_threshold(Z: Array, threshold: Any) -> Array:
+    """Return every entry moved towards zero by a threshold, and zero where it would cross."""
+    moved: Array = np.sign(Z) * np.maximum(np.abs(Z) - threshold, 0.0)
+    return moved
+
+
 def fantope_shift(values: Array, m: float) -> float:
     """Return θ with ``Σ clip(values - θ, 0, 1) = m``, exactly; values ascend.
 

@@ -46,6 +46,7 @@ from numpy.typing import NDArray
 from kspan.arrays import FloatArray
 from kspan.covariance.base import Covariance
 from kspan.covariance.unit import UnitCovariance
+from kspan.linalg.projections import soft_threshold
 from kspan.linalg.selection import top_k
 from kspan.linalg.stiefel import polar, qf
 from kspan.problem import ElementSparseProblem, require_count
@@ -192,7 +193,7 @@ def gpower_block(
 def threshold(Y: FloatArray, gamma: FloatArray, norm: str) -> FloatArray:
     """Return what the penalties γ leave of each column of weighted products."""
     if norm == "l1":
-        return np.sign(Y) * np.maximum(np.abs(Y) - gamma, 0.0)
+        return soft_threshold(Y, gamma)
     return np.where(gamma < Y * Y, Y, 0.0)
 
 

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index
 from kspan.covariance.base import Covariance
+from kspan.linalg.projections import soft_threshold
 from kspan.linalg.selection import top_k
 from kspan.problem import ElementSparseProblem, require_count
 from kspan.progress import Callback, Monitor
@@ -154,7 +155,7 @@ def ipm_step(
     scores = ratio(f, gamma) * product
     if constant is not None:
         scores[constant] = 0.0
-    g = np.sign(scores) * np.maximum(np.abs(scores) - gamma, 0.0)
+    g = soft_threshold(scores, gamma)
     return _scaled(covariance, g)
 
 

@@ -33,7 +33,7 @@ import numpy as np
 from kspan.arrays import FloatArray
 from kspan.covariance.dense import DenseCovariance
 from kspan.linalg.eigen import leading_dense, power_of_two
-from kspan.linalg.projections import project_fantope
+from kspan.linalg.projections import project_fantope, soft_threshold
 from kspan.problem import RowSparseProblem, require_count
 from kspan.progress import Callback, Monitor, Status
 from kspan.solution import Candidate, Solution
@@ -193,7 +193,7 @@ def fantope_admm(
     for n_iter in range(1, max_iter + 1):
         H, rank = project_fantope(Z - U + S / tau, m, rank + 2)
         shifted, Z_old = H + U, Z
-        Z = np.sign(shifted) * np.maximum(np.abs(shifted) - weight / tau, 0.0)
+        Z = soft_threshold(shifted, weight / tau)
         U = shifted - Z
         primal = float(np.linalg.norm(H - Z))
         dual = tau * float(np.linalg.norm(Z - Z_old))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kspan.arrays import FloatArray, Mask
+from kspan.linalg.projections import soft_threshold
 
 PENALTIES = ("l1", "l21")
 
@@ -34,7 +35,7 @@ class Penalty:
     def shrink(self, Z: FloatArray, threshold: float) -> FloatArray:
         """Return the minimiser of ``threshold Ω(Y) + ½‖Y - Z‖²``."""
         if self.kind == "l1":
-            return np.sign(Z) * np.maximum(np.abs(Z) - threshold, 0.0)
+            return soft_threshold(Z, threshold)
         lengths = np.linalg.norm(Z, axis=-1, keepdims=True)
         share = np.divide(threshold, lengths, out=np.full_like(lengths, np.inf), where=lengths > 0)
         return np.asarray(Z * np.maximum(1.0 - share, 0.0))
