@@ -1,5 +1,7 @@
 """A covariance in units in which its largest variance is near one."""
 
+import numpy as np
+
 from kspan.arrays import FloatArray, Index
 from kspan.covariance.base import Covariance
 from kspan.linalg.eigen import EigenPairs, power_of_two
@@ -49,6 +51,16 @@ class UnitCovariance(Covariance):
     def restrict(self, support: Index) -> "UnitCovariance":
         """Return it on the chosen features alone."""
         return UnitCovariance(self.base.restrict(support), self.unit)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether `sample_factor` has an answer."""
+        return self.base.is_wide
+
+    def sample_factor(self) -> FloatArray | None:
+        """Return X with ``X'X`` this covariance, if X has fewer rows than features, else None."""
+        X = self.base.sample_factor()
+        return None if X is None else X / np.sqrt(self.unit)
 
     def _leading(self, m: int) -> EigenPairs:
         pairs = self.base.leading(m)

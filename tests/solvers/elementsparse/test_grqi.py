@@ -32,7 +32,12 @@ def by_the_listing(A, k, n_power_steps, max_iter):
         inside = np.flatnonzero(x)
         mu = x @ A @ x
         y = np.zeros_like(x)
-        y[inside] = np.linalg.solve(A[np.ix_(inside, inside)] - mu * np.eye(inside.size), x[inside])
+        try:
+            y[inside] = np.linalg.solve(
+                A[np.ix_(inside, inside)] - mu * np.eye(inside.size), x[inside]
+            )
+        except np.linalg.LinAlgError:
+            break  # x is an eigenvector to the last digit
         y /= np.linalg.norm(y)
         x = cut(A @ y if step < n_power_steps else y, k)
         variances.append(x @ A @ x)

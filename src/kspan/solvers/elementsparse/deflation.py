@@ -9,11 +9,12 @@ hotelling       :math:`A - (x'Ax)\, xx'`: may leave negative eigenvalues
 orthogonalized  projection with the part of x orthogonal to all components before
 generalized     projection with :math:`q = Bx`, B the projector away from the directions taken
                 out before; the next x maximises :math:`x'Ax / x'Bx` and not :math:`x'Ax / x'x`
+remove          the features of x are taken out, so that no two components share one
 =============== ================================================================================
 
 For eigenvectors of A all of them are the same. For sparse vectors, which are not, only Schur,
-orthogonalized and generalized deflation remove them for good: the others may bring variance back
-in later steps. Each is an update of low rank, so A is never formed.
+orthogonalized and generalized deflation, and removing the features, are for good: the others may
+bring variance back in later steps. Each is an update of low rank or a mask, so A is never formed.
 
 Reference: Mackey, Deflation Methods for Sparse PCA, NIPS 2008.
 """
@@ -22,9 +23,10 @@ import numpy as np
 
 from kspan.arrays import FloatArray
 from kspan.covariance.base import Covariance
+from kspan.covariance.masked import MaskedCovariance
 from kspan.covariance.updated import UpdatedCovariance
 
-DEFLATIONS = ("projection", "schur", "hotelling", "orthogonalized", "generalized")
+DEFLATIONS = ("projection", "schur", "hotelling", "orthogonalized", "generalized", "remove")
 
 
 class Deflation:
@@ -46,6 +48,9 @@ class Deflation:
 
     def remove(self, x: FloatArray) -> None:
         """Take the unit vector x out."""
+        if self.kind == "remove":
+            self.current = MaskedCovariance(self.current, x == 0)
+            return
         x = x.reshape(-1, 1)
         if self.kind in ("orthogonalized", "generalized"):
             # B = I - QQ', so q = Bx is the part of x orthogonal to what is taken, in both.
