@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from kspan.arrays import FloatArray, Index
 from kspan.covariance import Covariance
 from kspan.linalg.eigen import leading_stack
+from kspan.linalg.nonnegative import best_on_support
 from kspan.linalg.selection import top_k
 from kspan.solution import Candidate
 
@@ -163,6 +164,65 @@ class ElementSparseProblem:
     def n_features(self) -> int:
         """The number d of features to choose from."""
         return self.covariance.n_features
+
+
+@dataclass(frozen=True)
+class NonnegativeProblem(ElementSparseProblem):
+    r"""Find components with at most k features each and no negative loading.
+
+    .. math:: \max_x x'Ax \quad \|x\|_2 = 1,\; x \ge 0,\; \|x\|_0 \le k
+
+    is one component; the next one solves the same problem for what a deflation has left of A.
+
+    Parameters
+    ----------
+    covariance : Covariance
+        A, from `as_covariance`.
+    n_components : int
+        m.
+    n_nonzero_coefs : int
+        k, the largest number of features in a component.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kspan import NonnegativeProblem, as_covariance, solve
+    >>> A = np.array([[2.0, 1.0, -1.0], [1.0, 2.0, 0.0], [-1.0, 0.0, 2.0]])
+    >>> problem = NonnegativeProblem(as_covariance(A, kind="covariance"), 1, 2)
+    >>> solve(problem, random_state=0).loadings[:, 0].round(3)
+    array([0.707, 0.707, 0.   ])
+    """
+
+    @property
+    def n_features_to_select(self) -> int:
+        """k: what certificates call it."""
+        return self.n_nonzero_coefs
+
+    @property
+    def include(self) -> Index:
+        """No feature has to be used."""
+        return np.empty(0, dtype=np.intp)
+
+    exclude = include
+
+    @property
+    def allowed(self) -> NDArray[np.bool_]:
+        """Features worth using: those that vary."""
+        return self.covariance.diagonal() > 0
+
+    def refit(self, support: Index) -> Candidate:
+        """Return a local maximum on a support, the best there when the signs agree."""
+        support = np.sort(support)
+        A = self.covariance.submatrix(support)
+        size = float(np.abs(A).max()) or 1.0
+        return self.on_vector(support, best_on_support(A / size)[0])
+
+    def on_vector(self, support: Index, x: FloatArray) -> Candidate:
+        """Return the point with the entries x, nonnegative and not all zero, on a support."""
+        used = x > 0
+        support, x = support[used], x[used] / np.linalg.norm(x[used])
+        value = float(x @ self.covariance.submatrix(support) @ x)
+        return Candidate(support, x[:, None], np.array([max(value, 0.0)]))
 
 
 def _unit_scale(bases: FloatArray) -> FloatArray:

@@ -1,0 +1,1 @@
+"""Methods for nonnegative sparse components, one file each."""
