@@ -102,8 +102,8 @@ def dense_row(name: str, m: int, k: int) -> dict[str, Any]:
     fast, seconds = timed(problem, solution, "fast")
     row |= {"fast gap": fast.gap, "fast s": seconds}
     plain = Certifier(
-        problem, solution.support, level="tight", heuristic=None, time_limit=None, callback=None,
-        checkpoint=None, checkpoint_every=60, k_grid=(),
+        problem, problem.refit(solution.support), level="tight", heuristic=None,
+        time_limit=None, callback=None, checkpoint=None, checkpoint_every=60, k_grid=(),
         options=Options(strengthen_gap=np.inf, max_nodes=1),
     )  # fmt: skip
     row["plain relaxation gap"] = plain.run().gap

@@ -80,7 +80,7 @@ def prove(problem, level, support=None, *, heuristic=True, **asked):
     }  # fmt: skip
     return Certifier(
         problem,
-        first_support(problem) if support is None else support,
+        problem.refit(first_support(problem) if support is None else np.sort(support)),
         level=level,
         heuristic=(lambda *where: polish(problem, *where)) if heuristic else None,
         **{**given, **asked},

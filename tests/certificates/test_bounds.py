@@ -20,7 +20,7 @@ from kspan.certificates.bounds import (
     trace_bound,
     unit_scale,
 )
-from kspan.certificates.witness import SampleWitness, SplitWitness, Strengthening
+from kspan.certificates.witness import Cones, SampleWitness, SplitWitness, Strengthening
 from tests.certificates.helpers import KINDS, all_values, random_psd
 
 # Bounds are promised for matrices in units of their scale.
@@ -256,8 +256,10 @@ def test_split_bound_of_any_witness(question):
         1.0,
         inside,
         rng.standard_normal((t, rng.integers(0, t + 2))) * np.sqrt(sizes(rng)),
-        rng.standard_normal((t, t)) * sizes(rng),  # its diagonal must not count
-        rng.uniform(-0.3, 1.0, t) * sizes(rng),  # rows without a positive weight are idle
+        Cones(
+            rng.standard_normal((t, t)) * sizes(rng),  # its diagonal must not count
+            rng.uniform(-0.3, 1.0, t) * sizes(rng),  # rows without a positive weight are idle
+        ),
     )
     A_inside = A[np.ix_(inside, inside)]
     value = split_bound(A_inside, np.diagonal(A), m, k, witness, forced, allowed)
@@ -267,7 +269,7 @@ def test_split_bound_of_any_witness(question):
 def test_split_bound_without_an_inside_is_the_trace_bound():
     A = random_psd(np.random.default_rng(0), 6, "gaussian")
     none = np.empty(0, dtype=np.intp)
-    witness = SplitWitness(1.0, none, np.empty((0, 0)), np.empty((0, 0)), np.empty(0))
+    witness = SplitWitness(1.0, none, np.empty((0, 0)), Cones(np.empty((0, 0)), np.empty(0)))
     every = np.ones(6, bool)
     value = split_bound(np.empty((0, 0)), np.diagonal(A), 2, 3, witness, ~every, every)
     assert value == pytest.approx(np.sort(np.diagonal(A))[-3:].sum(), rel=1e-12)
@@ -372,12 +374,13 @@ def test_strengthening_needs_positive_weights(beta):
         dual_bound(A3, np.zeros((3, 0)), 1, 2, NONE3, (np.ones((3, 3)), np.full(3, beta)))
 
 
-@pytest.mark.parametrize("part", ["factor", "cone", "alpha"])
+@pytest.mark.parametrize("part", ["factor", "rows", "alpha"])
 @pytest.mark.parametrize("bad", BAD)
 def test_split_bound_refuses_what_is_not_finite(part, bad):
-    parts = {"factor": np.ones((3, 1)), "cone": np.ones((3, 3)), "alpha": np.ones(3)}
+    parts = {"factor": np.ones((3, 1)), "rows": np.ones((3, 3)), "alpha": np.ones(3)}
     parts[part] = np.full_like(parts[part], bad)
-    witness = SplitWitness(1.0, np.arange(3), **parts)
+    factor = parts.pop("factor")
+    witness = SplitWitness(1.0, np.arange(3), factor, Cones(**parts))
     with pytest.raises(FloatingPointError):
         split_bound(A3, np.diagonal(A3), 1, 2, witness, NONE3, ALL3)
 

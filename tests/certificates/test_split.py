@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from kspan.certificates.bounds import split_bound
 from kspan.certificates.outcome import Outcome
 from kspan.certificates.split import choose_inside, solve_split
+from kspan.certificates.witness import Cones
 from kspan.progress import Monitor, Status
 from tests.certificates.helpers import all_values, random_psd
 from tests.certificates.test_relaxation import by_clarabel
@@ -88,7 +89,7 @@ def test_the_cones_are_worth_something():
     A /= np.abs(A).max()
     every = np.ones(10, bool)
     outcome = solved(A, 1, 4, np.arange(10), max_iter=240)
-    without = replace(outcome.witness, cone=np.zeros((10, 10)), alpha=np.zeros(10))
+    without = replace(outcome.witness, cones=Cones(np.zeros((10, 10)), np.zeros(10)))
     plain = split_bound(A, np.diagonal(A), 1, 4, without, ~every, every)
     assert outcome.upper < plain * (1 - 1e-3)
     assert outcome.upper < by_clarabel(A, 1, 4) * (1 - 1e-3)

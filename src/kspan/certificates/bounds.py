@@ -40,7 +40,7 @@ import numpy as np
 import scipy.linalg
 
 from kspan.arrays import FloatArray, Index, Mask
-from kspan.certificates.witness import SampleWitness, SplitWitness, Strengthening
+from kspan.certificates.witness import Cones, SampleWitness, SplitWitness, Strengthening
 
 UNIT = 2.0**-53
 
@@ -255,6 +255,74 @@ def positive_eigenvalue_sum(M: FloatArray, m: int, weight: float, length: int) -
     return float(np.maximum(values, 0.0).sum()) + m * 8 * (n + length + 8) * UNIT * weight
 
 
+def _with_cones(A: FloatArray, F: FloatArray, cones: Cones) -> tuple[FloatArray, FloatArray, float]:
+    """Return the matrix and the scores of `split_bound` on T, and the weight of their rounding."""
+    n = len(A)
+    G, alpha = cones.rows.copy(), cones.alpha.copy()
+    if not (G.size or alpha.size):  # no cones
+        G, alpha = np.zeros((n, n)), np.zeros(n)
+    _require_range(F, G, alpha, cones.signs, cones.beta)
+    if F.shape[0] != n or G.shape != (n, n) or alpha.shape != (n,):
+        raise FloatingPointError("the witness does not fit the matrix")
+    np.fill_diagonal(G, 0.0)
+    idle = ~(alpha >= SMALLEST)  # rows without a positive weight carry no cone
+    G[idle], alpha[idle] = 0.0, 0.0
+    squares = np.einsum("ij,ij->i", G, G)
+    beta = np.where(idle, 0.0, squares / (4 * np.where(idle, 1.0, alpha)))
+    beta *= 1 + (n + 8) * UNIT
+    if cones.beta.size:
+        if cones.beta.shape != (n,):
+            raise FloatingPointError("the witness does not fit the matrix")
+        beta = np.where(idle, 0.0, np.maximum(beta, cones.beta))
+    scores = np.einsum("ij,ij->i", F, F) * (1 + (F.shape[1] + 8) * UNIT) + beta
+    M = A - F @ F.T - 0.5 * (G + G.T)
+    M[np.arange(n), np.arange(n)] += alpha - beta
+    weight = float(np.trace(A) + (F * F).sum() + np.sqrt(squares.sum()))
+    weight += float(np.abs(alpha + beta).max(initial=0.0))
+    if cones.signs.size:
+        N = cones.signs
+        if N.shape != (n, n) or not (N >= 0).all():
+            raise FloatingPointError("the multiplier of P ≥ 0 has a negative entry")
+        M += 0.5 * (N + N.T)
+        weight += float(np.linalg.norm(N))
+    return 0.5 * (M + M.T), scores, weight
+
+
+@_refuses_overflow
+def cone_bound(
+    A: FloatArray,
+    factor: FloatArray,
+    cones: Cones,
+    m: int,
+    k: int,
+    forced: Mask,
+    n_samples: int = 0,
+) -> Bound:
+    """`split_bound` with all features of A inside: what a node of a search needs."""
+    M, scores, weight = _with_cones(A, factor, cones)
+    ky_fan = positive_eigenvalue_sum(M, m, weight, n_samples + factor.shape[1])
+    value = ky_fan + best_sum(scores, forced, k)
+    if not np.isfinite(value):
+        raise FloatingPointError("the witness gives no finite bound")
+    return Bound(value, scores, ky_fan)
+
+
+def full_bound(
+    A: FloatArray,
+    factor: FloatArray | None,
+    cones: Cones | None,
+    m: int,
+    k: int,
+    forced: Mask,
+    n_samples: int = 0,
+) -> Bound:
+    """`cone_bound` with cones, `dual_bound` without."""
+    if cones is None or factor is None:
+        return dual_bound(A, factor, m, k, forced, n_samples=n_samples)
+    cones = cones.on(np.arange(len(A)))
+    return cone_bound(A, factor, cones, m, k, forced, n_samples)
+
+
 @_refuses_overflow
 def split_bound(
     A: FloatArray,
@@ -284,26 +352,19 @@ def split_bound(
     :math:`α_i P_{ii} + β_i (z_i - P_{ii}) - \sum_j g_{ij}P_{ij} \ge 0`. Add both to ⟨A, P⟩, and
     collect the terms in P (only positive eigenvalues count, as the rank may be below m) and
     those in z. ∎
+
+    **Nonnegative components** (m = 1). For any N ≥ 0 the matrix may have N added. *Proof.* Let x
+    be optimal with support S, Xx = ‖Xx‖y, and c and s the lengths of x on T and on R. On R,
+    (y'X_Rx_R)² ≤ s² Σ_{S∩R} a_ii =: s²q². On T, y'X_Tx_T ≤ cp, where p ≥ 0 is the largest y'X_Tu
+    over unit vectors u ≥ 0 with support in S ∩ T; p² ≤ u'A_TTu = ⟨A, P⟩ with P = uu', for which
+    all of the above holds, and ⟨N, P⟩ ≥ 0 too. As c² + s² = 1, OPT ≤ (cp + sq)² ≤ p² + q². ∎
     """
-    keep = allowed[witness.inside]
-    T = witness.inside[keep]
-    A = A[np.ix_(keep, keep)]
-    F = witness.factor[keep]
-    G = witness.cone[np.ix_(keep, keep)].copy()
-    alpha = witness.alpha[keep].copy()
-    _require_range(F, G, alpha)
-    np.fill_diagonal(G, 0.0)
-    idle = ~(alpha >= SMALLEST)  # rows without a positive weight carry no cone
-    G[idle], alpha[idle] = 0.0, 0.0
-    squares = np.einsum("ij,ij->i", G, G)
-    beta = np.where(idle, 0.0, squares / (4 * np.where(idle, 1.0, alpha)))
-    beta *= 1 + (T.size + 8) * UNIT
+    places = np.flatnonzero(allowed[witness.inside])
+    T = witness.inside[places]
+    A, F = A[np.ix_(places, places)], witness.factor[places]
+    M, inside_scores, weight = _with_cones(A, F, witness.cones.on(places))
     scores = np.maximum(variances, 0.0)
-    scores[T] = np.einsum("ij,ij->i", F, F) * (1 + (F.shape[1] + 8) * UNIT) + beta
-    M = A - F @ F.T - 0.5 * (G + G.T)
-    M[np.arange(T.size), np.arange(T.size)] += alpha - beta
-    weight = float(np.trace(A) + (F * F).sum() + np.sqrt(squares.sum()))
-    weight += float(np.abs(alpha + beta).max(initial=0.0))
+    scores[T] = inside_scores
     ky_fan = positive_eigenvalue_sum(M, m, weight, n_samples + F.shape[1])
     value = ky_fan + best_sum(scores[allowed], forced[allowed], k)
     if not np.isfinite(value):

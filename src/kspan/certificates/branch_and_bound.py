@@ -16,18 +16,28 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index, Mask
 from kspan.certificates import storage
 from kspan.certificates.bounds import UNIT, Bound, dual_bound, spread, strengthened
 from kspan.certificates.branching import best_by_enumeration, branching_feature
+from kspan.certificates.cone_relaxation import ConeRelaxation, ConeSnapshot
 from kspan.certificates.relaxation import Relaxation, Snapshot
 from kspan.certificates.screening import Screen, screen
 from kspan.certificates.search import Node, Options, Search
 from kspan.certificates.strengthening import strengthen
-from kspan.certificates.witness import TYPES, NodeWitness, Record, Reduction, Strengthening
+from kspan.certificates.witness import (
+    TYPES,
+    Cones,
+    NodeWitness,
+    Record,
+    Reduction,
+    Strengthening,
+)
 from kspan.progress import Monitor, Status
 
 # scores of all features, those forced in, those left out -> a support
@@ -55,7 +65,8 @@ class Keeper:
         """Return the search in the file, or None without a file; refuse another problem's."""
         if not os.path.exists(self.path):
             return None
-        checkpoint = storage.load(self.path, (Checkpoint, Search, Node, Snapshot, *TYPES))
+        types = (Checkpoint, Search, Node, Snapshot, ConeSnapshot, *TYPES)
+        checkpoint = storage.load(self.path, types)
         if checkpoint.fingerprint != self.fingerprint:
             raise ValueError(
                 f"The checkpoint {os.fspath(self.path)!r} belongs to another problem; "
@@ -70,9 +81,9 @@ class Keeper:
 
 
 def start_search(A: FloatArray, scale: float, m: int, k: int, forced: Mask, allowed: Index,
-                 support: Index) -> Search:  # fmt: skip
+                 support: Index, lower: float) -> Search:  # fmt: skip
     """Return a search at its root: all allowed features, bounded by the trace bound."""
-    search = Search(scale, np.sort(support), value_of(A, np.sort(support), m))
+    search = Search(scale, np.sort(support), lower)
     trace = dual_bound(A[np.ix_(allowed, allowed)], None, m, k, forced[allowed]).value
     search.witnesses.append(NodeWitness(allowed, None))
     search.records.append(Record(-1, -1, False, witness=0, bound=trace))
@@ -131,12 +142,15 @@ class BranchAndBound:
 
     def offer(self, support: Index) -> None:
         """Take the support if it is better; its value is always computed here."""
-        support = np.sort(support)
-        value = value_of(self.A, support, self.m)
+        support, value = self.refit(np.sort(support))
         if value > self.s.lower:
             self.s.lower, self.s.support = value, support
 
-    def improve(self, node: Node, z: FloatArray) -> None:
+    def refit(self, support: Index) -> tuple[Index, float]:
+        """Return what is used of a support, and what it explains."""
+        return support, value_of(self.A, support, self.m)
+
+    def improve(self, node: Node, z: NDArray[Any]) -> None:
         """Ask the heuristic for a support of this node, led by the relaxation's z."""
         if self.heuristic is None:
             return
@@ -152,10 +166,10 @@ class BranchAndBound:
         """Bounds up to here need no more work: they keep the final gap within ``gap``."""
         return self.s.lower / (1 - 0.9 * self.options.gap)
 
-    def keep(self, node: Node, factor: FloatArray | None) -> int:
+    def keep(self, node: Node, factor: FloatArray | None, cones: Cones | None = None) -> int:
         """Store a witness and return its number."""
         shared = -1 if factor is None else node.strengthening
-        self.s.witnesses.append(NodeWitness(node.allowed, factor, shared))
+        self.s.witnesses.append(NodeWitness(node.allowed, factor, shared, cones))
         return len(self.s.witnesses) - 1
 
     def close(self, node: Node, kind: str, bound: float, witness: int = -1) -> None:
@@ -199,20 +213,28 @@ class BranchAndBound:
         if node.strengthening >= 0:
             extra = spread(s.strengthenings[node.strengthening], node.allowed)
             C, offset, _ = strengthened(A, self.k, *extra)
-        relax = Relaxation(C, self.m, self.k, node.forced, offset, start=node.start)
+        start = node.start if isinstance(node.start, Snapshot) else None
+        relax = Relaxation(C, self.m, self.k, node.forced, offset, start=start)
         bound, cut = self.converge(node, A, relax, extra)
         node.n_iter += relax.n_eigensolves
         s.n_eigensolves += relax.n_eigensolves
         witness = self.keep(node, relax.witness())
-        record = s.records[node.record]
-        if bound.value < node.bound:
-            node.bound, record.bound, record.witness = bound.value, bound.value, witness
-        if node.bound <= self.prune_level:
-            self.close(node, "bound", node.bound, record.witness)
-        elif cut is not None:
+        if self.bounded(node, bound.value, witness):
+            return
+        if cut is not None:
             self.shrink(node, relax, witness, cut)
         elif not self.strengthen(node, A, relax):
-            self.split(node, relax)
+            self.split(node, relax, branching_feature(relax))
+
+    def bounded(self, node: Node, value: float, witness: int) -> bool:
+        """Take a bound of the node if it is better; close the node if it is good enough."""
+        record = self.s.records[node.record]
+        if value < node.bound:
+            node.bound, record.bound, record.witness = value, value, witness
+        if node.bound > self.prune_level:
+            return False
+        self.close(node, "bound", node.bound, record.witness)
+        return True
 
     def converge(
         self, node: Node, A: FloatArray, relax: Relaxation, extra: Extra | None
@@ -256,7 +278,9 @@ class BranchAndBound:
             relax.discard()
             return dual_bound(A, None, self.m, self.k, node.forced)
 
-    def shrink(self, node: Node, relax: Relaxation, witness: int, cut: Screen) -> None:
+    def shrink(
+        self, node: Node, relax: Relaxation | ConeRelaxation, witness: int, cut: Screen
+    ) -> None:
         """Take the features that are settled out of the node."""
         removed, fixed = node.allowed[cut.removed], node.allowed[cut.fixed]
         self.s.records[node.record].reductions.append(Reduction(witness, removed, fixed, cut.level))
@@ -281,9 +305,9 @@ class BranchAndBound:
         node.strengthening, node.start = len(s.strengthenings) - 1, relax.snapshot()
         return True
 
-    def split(self, node: Node, relax: Relaxation) -> None:
-        """Split the node on one feature."""
-        s, place, first = self.s, branching_feature(relax), len(self.s.records)
+    def split(self, node: Node, relax: Relaxation | ConeRelaxation, place: int) -> None:
+        """Split the node on one feature, given by its place among the allowed ones."""
+        s, first = self.s, len(self.s.records)
         if s.n_nodes % self.options.heuristic_every == 0:
             self.improve(node, relax.z)
         record, feature = s.records[node.record], int(node.allowed[place])

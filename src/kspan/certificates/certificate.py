@@ -77,6 +77,12 @@ class Certificate:
     seconds : float
     history : (t, 3) array
         Seconds, lower and upper, as they went.
+    problem : {"row-sparse", "nonnegative"}
+        The kind of problem that it is about.
+    weights : (k, m) array
+        Loadings on the support. For a nonnegative component they are part of the proof.
+    confidence : float
+        The probability that `upper` holds: 1, but for the bound of an ε-net.
     digest : str
         SHA-256 of everything the proof rests on.
     """
@@ -100,6 +106,9 @@ class Certificate:
     n_nodes: int
     seconds: float
     history: FloatArray = field(repr=False)
+    problem: str = "row-sparse"
+    weights: FloatArray = field(default_factory=lambda: np.empty((0, 0)), repr=False)
+    confidence: float = 1.0
     digest: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:

@@ -4,6 +4,9 @@ fast    closed forms, from what the fit computed
 tight   the relaxation with screening and strengthening, up to `DENSE_LIMIT` features; beyond,
         the split bound and (wide data) the sample-space bound, whichever is better
 exact   the same, then branch and bound until the gap is closed or a budget is spent
+
+One nonnegative component goes the same way with P ≥ 0 in its relaxation. Bounds for loadings of
+either sign hold for it too. Level "net" is the bound of its paper (`net.py`).
 """
 
 import hashlib
@@ -17,6 +20,7 @@ import numpy as np
 from kspan.arrays import FloatArray, Index, Mask
 from kspan.certificates.bounds import (
     dual_bound,
+    full_bound,
     low_rank_dual_bound,
     row_bound,
     trace_bound,
@@ -27,15 +31,20 @@ from kspan.certificates.branch_and_bound import (
     Heuristic,
     Keeper,
     start_search,
+    value_of,
 )
 from kspan.certificates.certificate import OPTIMAL_GAP, Certificate, CertificateStatus
+from kspan.certificates.cone_relaxation import ConeRelaxation
 from kspan.certificates.matrices import DENSE_LIMIT, dense_matrix
+from kspan.certificates.net import confidence, net_bound, net_witnesses
+from kspan.certificates.nonnegative_search import NonnegativeBranchAndBound
 from kspan.certificates.outcome import Outcome
 from kspan.certificates.relaxation import Relaxation
 from kspan.certificates.sample_space import solve_sample_space
 from kspan.certificates.search import Options
 from kspan.certificates.split import choose_inside, solve_split
 from kspan.certificates.witness import (
+    Cones,
     DualWitness,
     PathWitness,
     RowWitness,
@@ -43,8 +52,9 @@ from kspan.certificates.witness import (
     Witness,
 )
 from kspan.linalg.threads import one_blas_thread
-from kspan.problem import RowSparseProblem
+from kspan.problem import NonnegativeProblem, RowSparseProblem
 from kspan.progress import Callback, Monitor, Status
+from kspan.solution import Candidate
 
 # Features that the split bound relaxes, and its iterations.
 N_INSIDE, SPLIT_ITER = 500, 400
@@ -53,6 +63,9 @@ SAMPLE_ITER = 150
 
 # Newton steps for each full-size witness of the path.
 PATH_ITER = 14
+
+# ADMM steps for each of them when the component is nonnegative.
+PATH_CONE_ITER = 200
 
 _STATUS = {
     Status.TIME_LIMIT: CertificateStatus.TIME_LIMIT,
@@ -65,8 +78,7 @@ _STATUS = {
 class _Proof:
     """A certificate in the making; `upper` in the units of the problem."""
 
-    support: Index
-    lower: float
+    best: Candidate
     upper: float = np.inf
     method: str = ""
     witness: Witness = field(default_factory=TraceWitness)
@@ -75,12 +87,24 @@ class _Proof:
     proved_out: Index = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     n_eigensolves: int = 0
     n_nodes: int = 0
+    confidence: float = 1.0
     history: list[list[float]] = field(default_factory=list)
 
-    def offer(self, upper: float, method: str, witness: Witness) -> None:
+    @property
+    def lower(self) -> float:
+        """What the best point explains."""
+        return self.best.objective
+
+    @property
+    def support(self) -> Index:
+        """Where the best point is."""
+        return self.best.support
+
+    def offer(self, upper: float, method: str, witness: Witness, confidence: float = 1.0) -> None:
         """Keep the bound if it is better."""
         if upper < self.upper:
             self.upper, self.method, self.witness = upper, method, witness
+            self.confidence = confidence
 
 
 class Certifier:
@@ -88,8 +112,8 @@ class Certifier:
 
     def __init__(
         self,
-        problem: RowSparseProblem,
-        support: Index,
+        problem: RowSparseProblem | NonnegativeProblem,
+        best: Candidate,
         *,
         level: str,
         heuristic: Heuristic | None,
@@ -99,7 +123,9 @@ class Certifier:
         checkpoint_every: float,
         k_grid: Sequence[int],
         options: Options | None = None,
+        net: tuple[int | None, float | None] = (None, None),
     ):
+        self.net = net  # rank and ε of level "net"
         self.problem, self.level, self.heuristic = problem, level, heuristic
         self.checkpoint, self.checkpoint_every = checkpoint, checkpoint_every
         self.k_grid, self.options = k_grid, options or Options(gap=OPTIMAL_GAP)
@@ -111,8 +137,8 @@ class Certifier:
         self.features = np.flatnonzero(self.allowed)
         self.n_samples = problem.covariance.n_samples or 0
         self.seconds_before = 0.0  # spent by the search that a checkpoint holds
-        candidate = problem.refit(np.sort(support))
-        self.proof = _Proof(candidate.support, candidate.objective)
+        self.nonnegative = isinstance(problem, NonnegativeProblem)
+        self.proof = _Proof(best)
 
     def run(self) -> Certificate:
         """Make the certificate."""
@@ -120,8 +146,12 @@ class Certifier:
         try:
             # Lymphoma m=1, k=10 takes 110 s with two threads and 50 s with one.
             with one_blas_thread():
-                if self.level == "fast":
+                if not self.features.size:
+                    pass  # nothing varies: the bound is zero
+                elif self.level in ("fast", "net"):
                     self.closed_forms()
+                    if self.level == "net":
+                        self.nets()
                 elif self.features.size <= DENSE_LIMIT:
                     self.search(max_nodes=1 if self.level == "tight" else self.options.max_nodes)
                 else:
@@ -194,6 +224,19 @@ class Certifier:
         used = best_shift > 0
         return vectors[:, :m][:, used] * np.sqrt(best_shift[used])
 
+    def nets(self) -> None:
+        """The bound of the spannogram's paper, the best of several ranks."""
+        assert isinstance(self.problem, NonnegativeProblem)
+        scale = unit_scale(float(self.problem.covariance.diagonal().max()))
+        for witness in net_witnesses(self.problem, scale, *self.net):
+            try:
+                bound = net_bound(self.problem, witness)
+            except FloatingPointError:
+                break
+            self.proof.n_eigensolves += 1
+            self.proof.offer(bound.value * scale, "net", witness, confidence(witness))
+            self.note()
+
     # --- tight and exact, as long as A fits
 
     def search(self, max_nodes: int) -> None:
@@ -206,7 +249,12 @@ class Certifier:
             keeper = Keeper(self.checkpoint, self._fingerprint(A, scale), self.checkpoint_every)
             found = keeper.load()
         proof = self.proof
-        search = start_search(A, scale, self.m, self.k, self.forced, self.features, proof.support)
+        lower = (
+            proof.lower / scale if self.nonnegative else value_of(A, np.sort(proof.support), self.m)
+        )
+        search = start_search(
+            A, scale, self.m, self.k, self.forced, self.features, proof.support, lower
+        )
         if found is not None:
             if search.lower > found.lower:  # the caller knows better by now
                 found.support, found.lower = search.support, search.lower
@@ -214,14 +262,14 @@ class Certifier:
             proof.history.clear()  # the first line of the resumed history is the first of all
         earlier = search.seconds
         options = replace(self.options, max_nodes=max_nodes)
-        solver = BranchAndBound(
+        kind = NonnegativeBranchAndBound if self.nonnegative else BranchAndBound
+        solver = kind(
             search, A, self.m, self.k, n_samples=self.n_samples, heuristic=self.heuristic,
             options=options, monitor=self.monitor, keeper=keeper,
         )  # fmt: skip
         solver.run()
         self.seconds_before = earlier
-        proof.support = search.support
-        proof.lower = self.problem.refit(search.support).objective
+        self.consider(search.support)
         method = "relaxation" if search.n_nodes <= 1 else "branch and bound"
         proof.offer(search.upper * scale, method, search.proof())
         if proof.method == method:
@@ -229,7 +277,7 @@ class Certifier:
         proof.n_nodes, proof.n_eigensolves = search.n_nodes, search.n_eigensolves
         proof.history += search.history
         whole = [
-            witness.factor
+            (witness.factor, witness.cones)
             for witness in search.witnesses
             if witness.factor is not None
             and witness.strengthening < 0
@@ -237,25 +285,34 @@ class Certifier:
         ]
         self.keep_path(A, scale, whole[-1] if whole else None)
 
+    def consider(self, support: Index) -> None:
+        """Take the best point on a support if it is better."""
+        found = self.problem.refit(np.sort(support))
+        if found.objective > self.proof.lower:
+            self.proof.best = found
+
     def _fingerprint(self, A: FloatArray, scale: float) -> str:
         """Identify the problem and how it is searched, but for the budget of nodes."""
         sha = hashlib.sha256(np.ascontiguousarray(A).tobytes())
         include, exclude = (np.asarray(part).tolist() for part in
                             (self.problem.include, self.problem.exclude))  # fmt: skip
         options = replace(self.options, max_nodes=0)
-        sha.update(repr((scale, self.m, self.k, include, exclude, options)).encode())
+        asked = (scale, self.m, self.k, include, exclude, options, self.nonnegative)
+        sha.update(repr(asked).encode())
         return sha.hexdigest()
 
-    def keep_path(self, A: FloatArray, scale: float, own: FloatArray | None) -> None:
+    def keep_path(
+        self, A: FloatArray, scale: float, own: tuple[FloatArray, Cones | None] | None
+    ) -> None:
         """Keep full-size witnesses: B = 0, the search's own at this k, and those of the grid."""
         A = A[np.ix_(self.features, self.features)]
         forced = self.forced[self.features]
-        factors = [np.zeros((self.features.size, 0))]
+        found: list[tuple[FloatArray, Cones | None]] = [(np.zeros((self.features.size, 0)), None)]
         wanted = {*self.k_grid}
         if own is None:  # settled without the relaxation
             wanted.add(self.k)
         else:
-            factors.append(own)
+            found.append(own)
             wanted.discard(self.k)
         for k in sorted(wanted):
             n_free = k - int(forced.sum())
@@ -263,19 +320,26 @@ class Certifier:
                 continue
             if self.monitor.out_of_time():
                 break
+            if self.nonnegative:
+                cones = ConeRelaxation(A, 1, k, forced=forced, nonnegative=True)
+                for _ in range(PATH_CONE_ITER):
+                    cones.step()
+                self.proof.n_eigensolves += cones.n_eigensolves
+                found.append(cones.witness())
+                continue
             relax = Relaxation(A, self.m, k, forced)
             relax.run(PATH_ITER, precision=1e-4 * max(relax.upper, 0.0))
             self.proof.n_eigensolves += relax.n_eigensolves
             factor = relax.witness()
             if factor is not None:
-                factors.append(factor)
-        for factor in factors:
+                found.append((factor, None))
+        for factor, shared in found:
             try:
-                bound = dual_bound(A, factor, self.m, self.k, forced, n_samples=self.n_samples)
+                bound = full_bound(A, factor, shared, self.m, self.k, forced, self.n_samples)
             except FloatingPointError:
                 continue
             self.proof.path.append(
-                PathWitness(scale, self.features, factor, bound.scores, bound.ky_fan)
+                PathWitness(scale, self.features, factor, bound.scores, bound.ky_fan, shared)
             )
 
     # --- tight, when A is too large
@@ -304,14 +368,16 @@ class Certifier:
                 )  # fmt: skip
             finally:  # whatever was reached before an interrupt counts
                 self.take("sample space", outcome, scale)
-        if (X is None or self.m > 1) and not self.monitor.out_of_time():
+        split = X is None or self.m > 1
+        if split and not self.monitor.out_of_time():
             inside = choose_inside(variances, N_INSIDE, proof.support, self.forced, self.allowed)
             A = covariance.submatrix(inside) / scale
             outcome = Outcome()
             try:
                 solve_split(
                     0.5 * (A + A.T), variances / scale, self.m, self.k, inside=inside,
-                    n_samples=self.n_samples, max_iter=SPLIT_ITER, outcome=outcome, **asked,
+                    n_samples=self.n_samples, nonnegative=self.nonnegative,
+                    max_iter=SPLIT_ITER, outcome=outcome, **asked,
                 )  # fmt: skip
             finally:
                 self.take("split", outcome, scale)
@@ -329,9 +395,9 @@ class Certifier:
         """Ask the heuristic for a better support, led by the relaxed selection."""
         assert self.heuristic is not None
         support = self.heuristic(scores, np.flatnonzero(self.forced), np.flatnonzero(~self.allowed))
-        candidate = self.problem.refit(np.sort(support))
-        if candidate.objective > self.proof.lower:
-            self.proof.support, self.proof.lower = candidate.support, candidate.objective
+        before = self.proof.lower
+        self.consider(support)
+        if self.proof.lower > before:
             self.note(report=False)
 
     # --- the end
@@ -356,4 +422,6 @@ class Certifier:
             exclude=np.asarray(problem.exclude, dtype=np.intp), witness=proof.witness,
             path=proof.path, n_eigensolves=proof.n_eigensolves, n_nodes=proof.n_nodes,
             seconds=seconds, history=np.array(history, dtype=np.float64),
+            problem="nonnegative" if self.nonnegative else "row-sparse",
+            weights=proof.best.weights, confidence=proof.confidence,
         )  # fmt: skip

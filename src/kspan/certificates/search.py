@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from kspan.arrays import Index, Mask
+from kspan.certificates.cone_relaxation import ConeSnapshot
 from kspan.certificates.relaxation import Snapshot
 from kspan.certificates.witness import NodeWitness, Record, Strengthening, TreeWitness
 
@@ -22,9 +23,9 @@ class Node:
     allowed: Index
     forced: Mask
     bound: float
-    start: Snapshot | None
+    start: Snapshot | ConeSnapshot | None
     strengthening: int = -1
-    n_iter: int = 0  # Newton steps spent on it
+    n_iter: int = 0  # steps spent on it
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,9 @@ class Options:
     enumerate_cost: float = 1e6  # a node with fewer (supports)·(k³ + 200) is enumerated
     heuristic_every: int = 25  # nodes
     strengthen_gap: float = 0.005  # the root is strengthened when its gap is larger
+    cone_iter: int = 800  # ADMM steps at the root of a nonnegative problem
+    cone_node_iter: int = 160  # and in its other nodes
+    cone_patience: float = 0.1  # stop when 60 steps close less than this share of the gap
 
 
 @dataclass

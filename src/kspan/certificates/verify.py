@@ -15,7 +15,9 @@ from kspan.arrays import FloatArray, Index, Mask
 from kspan.certificates.bounds import (
     UNIT,
     Bound,
+    cone_bound,
     dual_bound,
+    full_bound,
     low_rank_dual_bound,
     row_bound,
     sample_bound,
@@ -30,9 +32,12 @@ from kspan.certificates.certificate import (
     CertificateStatus,
 )
 from kspan.certificates.matrices import DENSE_LIMIT, dense_matrix, sample_matrix
+from kspan.certificates.net import confidence, net_bound
 from kspan.certificates.screening import cut_levels
 from kspan.certificates.witness import (
+    Cones,
     DualWitness,
+    NetWitness,
     PathWitness,
     Record,
     Reduction,
@@ -42,27 +47,30 @@ from kspan.certificates.witness import (
     TraceWitness,
     TreeWitness,
 )
-from kspan.problem import RowSparseProblem
+from kspan.problem import NonnegativeProblem, RowSparseProblem
 
 # Two computations of one number differ by rounding: by less than this share of it.
 AGREEMENT = 1e-9
 
+Problem = RowSparseProblem | NonnegativeProblem
+
 MAX_ENUMERATED = 5_000_000
 
 
-def verify(problem: RowSparseProblem, certificate: Certificate) -> tuple[float, float]:
+def verify(problem: Problem, certificate: Certificate) -> tuple[float, float]:
     """Recompute the bounds of a certificate; raise at the first number that does not follow.
 
     Parameters
     ----------
-    problem : RowSparseProblem
+    problem : RowSparseProblem or NonnegativeProblem
         The problem that the certificate is to be about.
     certificate : Certificate
 
     Returns
     -------
     lower, upper : float
-        As recomputed, rounded outwards.
+        As recomputed, rounded outwards. The upper one of an ε-net holds with the probability
+        ``certificate.confidence``, which is recomputed too.
 
     Raises
     ------
@@ -97,6 +105,10 @@ def verify(problem: RowSparseProblem, certificate: Certificate) -> tuple[float, 
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         # Arrays of a wrong kind or shape: a file may hold anything.
         raise CertificateError(f"witness: does not fit the problem ({error})") from None
+    chance = 1.0
+    if isinstance(certificate.witness, NetWitness):
+        chance = confidence(certificate.witness)
+    _agree("confidence", chance, certificate.confidence)
     _follow("upper", upper, certificate.upper)
     _check_settled(problem, certificate, lower)
     if certificate.status is CertificateStatus.OPTIMAL:
@@ -126,7 +138,13 @@ def _follow(what: str, follows: float, claimed: float) -> None:
     )
 
 
-def _same_problem(problem: RowSparseProblem, certificate: Certificate) -> None:
+def _same_problem(problem: Problem, certificate: Certificate) -> None:
+    kind = "nonnegative" if isinstance(problem, NonnegativeProblem) else "row-sparse"
+    _need(certificate.problem == kind, f"problem: is {kind}, the certificate's is not")
+    _need(
+        kind == "row-sparse" or problem.n_components == 1,
+        "problem: a certificate is about one nonnegative component",
+    )
     for what, asked, claimed in (
         ("n_features", problem.n_features, certificate.n_features),
         ("n_components", problem.n_components, certificate.n_components),
@@ -151,8 +169,10 @@ def _features(values: Index, d: int, what: str) -> Index:
     return array.astype(np.intp)
 
 
-def _lower(problem: RowSparseProblem, certificate: Certificate) -> float:
+def _lower(problem: Problem, certificate: Certificate) -> float:
     support = _features(certificate.support, problem.n_features, "support")
+    if isinstance(problem, NonnegativeProblem):
+        return _nonnegative_lower(problem, support, certificate.weights)
     _need(support.size == problem.n_features_to_select, "support: has a wrong size")
     _need(bool(np.isin(problem.include, support).all()), "support: lacks a feature to include")
     _need(not np.isin(problem.exclude, support).any(), "support: has an excluded feature")
@@ -160,13 +180,30 @@ def _lower(problem: RowSparseProblem, certificate: Certificate) -> float:
     return float(np.maximum(values, 0.0).sum())
 
 
-def _masks(problem: RowSparseProblem) -> tuple[Mask, Mask]:
+def _nonnegative_lower(problem: NonnegativeProblem, support: Index, weights: FloatArray) -> float:
+    """Return x'Ax, after checking that x is a nonnegative unit vector with at most k features."""
+    _need(1 <= support.size <= problem.n_nonzero_coefs, "support: has a wrong size")
+    _need(weights.shape == (support.size, 1), "weights: do not fit the support")
+    x = np.asarray(weights[:, 0], dtype=np.float64)
+    _need(bool(np.isfinite(x).all() and (x >= 0).all()), "weights: are not all nonnegative")
+    length = float(x @ x)
+    _need(abs(length - 1) <= AGREEMENT, "weights: are not a unit vector")
+    return max(float(x @ problem.covariance.submatrix(support) @ x) / length, 0.0)
+
+
+def _check_cones(problem: Problem, cones: Cones | None, what: str) -> None:
+    """Multipliers of P ≥ 0 are for nonnegative problems only."""
+    allowed = cones is None or not cones.signs.size or isinstance(problem, NonnegativeProblem)
+    _need(allowed, f"{what}: has multipliers of signs, but loadings may have any sign")
+
+
+def _masks(problem: Problem) -> tuple[Mask, Mask]:
     forced = np.zeros(problem.n_features, dtype=bool)
     forced[problem.include] = True
     return forced, problem.allowed
 
 
-def _upper(problem: RowSparseProblem, certificate: Certificate) -> float:
+def _upper(problem: Problem, certificate: Certificate) -> float:
     witness = certificate.witness
     m, k = problem.n_components, problem.n_features_to_select
     forced, allowed = _masks(problem)
@@ -182,6 +219,7 @@ def _upper(problem: RowSparseProblem, certificate: Certificate) -> float:
     if isinstance(witness, SplitWitness | SampleWitness):
         _check_scale(problem, witness.scale)
     if isinstance(witness, SplitWitness):
+        _check_cones(problem, witness.cones, "witness")
         inside = _features(witness.inside, problem.n_features, "witness")
         A = problem.covariance.submatrix(inside) / witness.scale
         value = split_bound(A, variances / witness.scale, m, k, witness, forced, allowed, n_samples)
@@ -192,10 +230,15 @@ def _upper(problem: RowSparseProblem, certificate: Certificate) -> float:
         return sample_bound(X, m, k, witness, forced, allowed) * witness.scale
     if isinstance(witness, TreeWitness):
         return _TreeChecker(problem, witness).upper() * witness.scale
+    if isinstance(witness, NetWitness):
+        _need(isinstance(problem, NonnegativeProblem), "witness: nets are for nonnegative problems")
+        assert isinstance(problem, NonnegativeProblem)
+        _check_scale(problem, witness.scale)
+        return net_bound(problem, witness).value * witness.scale
     raise CertificateError(f"witness: unknown kind {type(witness).__name__}")
 
 
-def _dual(problem: RowSparseProblem, witness: DualWitness | PathWitness, k: int) -> Bound:
+def _dual(problem: Problem, witness: DualWitness | PathWitness, k: int) -> Bound:
     forced, allowed = _masks(problem)
     features = _features(witness.features, problem.n_features, "witness")
     _need(np.array_equal(features, np.flatnonzero(allowed)), "witness: lacks a feature")
@@ -207,10 +250,12 @@ def _dual(problem: RowSparseProblem, witness: DualWitness | PathWitness, k: int)
         return low_rank_dual_bound(X, witness.factor, m, k, forced)
     A = problem.covariance.submatrix(features) / witness.scale
     n_samples = problem.covariance.n_samples or 0
-    return dual_bound(0.5 * (A + A.T), witness.factor, m, k, forced, n_samples=n_samples)
+    cones = witness.cones if isinstance(witness, PathWitness) else None
+    _check_cones(problem, cones, "witness")
+    return full_bound(0.5 * (A + A.T), witness.factor, cones, m, k, forced, n_samples)
 
 
-def _check_scale(problem: RowSparseProblem, scale: float) -> None:
+def _check_scale(problem: Problem, scale: float) -> None:
     """Require a power of four of about the size of the data.
 
     Then dividing by it and by its root is exact, and the rounding margins hold.
@@ -223,7 +268,7 @@ def _check_scale(problem: RowSparseProblem, scale: float) -> None:
     raise CertificateError(f"the scale is not a power of four of the data's size: {scale!r}")
 
 
-def _check_path(problem: RowSparseProblem, path: PathWitness, what: str) -> None:
+def _check_path(problem: Problem, path: PathWitness, what: str) -> None:
     bound = _dual(problem, path, problem.n_features_to_select)
     size = float(bound.scores.max(initial=0.0)) + abs(bound.ky_fan)
     _need(
@@ -237,7 +282,7 @@ def _check_path(problem: RowSparseProblem, path: PathWitness, what: str) -> None
     )
 
 
-def _check_settled(problem: RowSparseProblem, certificate: Certificate, lower: float) -> None:
+def _check_settled(problem: Problem, certificate: Certificate, lower: float) -> None:
     """Require that the root's cuts, checked before, settle what is called proved in or out."""
     witness = certificate.witness
     fixed, removed = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.intp)]
@@ -257,9 +302,11 @@ def _check_settled(problem: RowSparseProblem, certificate: Certificate, lower: f
 class _TreeChecker:
     """Walks a search tree; all numbers in units of the witness's scale."""
 
-    def __init__(self, problem: RowSparseProblem, tree: TreeWitness):
+    def __init__(self, problem: Problem, tree: TreeWitness):
         _check_scale(problem, tree.scale)
         self.problem, self.tree = problem, tree
+        # A nonnegative component may use fewer than k features.
+        self.at_most = isinstance(problem, NonnegativeProblem)
         self.m, self.k = problem.n_components, problem.n_features_to_select
         self.n_samples = problem.covariance.n_samples or 0
         every = np.arange(problem.n_features)
@@ -296,7 +343,7 @@ class _TreeChecker:
         for step, reduction in enumerate(record.reductions):
             allowed, forced, level = self.cut(reduction, allowed, forced, f"{what}, cut {step}")
             upper = max(upper, level)
-            if int(forced.sum()) > self.k or allowed.size < self.k:
+            if int(forced.sum()) > self.k or (allowed.size < self.k and not self.at_most):
                 return upper, []  # every support was cut off
         if record.kind == "branched":
             return upper, self.children(index, record, allowed, forced)
@@ -324,6 +371,12 @@ class _TreeChecker:
             witness.factor.ndim == 2 and len(witness.factor) == features.size,
             f"{what}: the factor has a wrong shape",
         )
+        if witness.cones is not None:
+            _check_cones(self.problem, witness.cones, what)
+            cones = witness.cones.on(rows)
+            return cone_bound(
+                A, witness.factor[rows], cones, self.m, self.k, forced, self.n_samples
+            )
         extra: tuple[FloatArray, FloatArray] | None = None
         if witness.strengthening >= 0:
             _need(
@@ -385,7 +438,9 @@ class _TreeChecker:
     def enumerate(self, allowed: Index, forced: Mask, what: str) -> float:
         base, free = allowed[forced], allowed[~forced]
         n_free = self.k - base.size
-        if n_free < 0 or n_free > free.size:
+        if self.at_most:  # an eigenvalue bounds all smaller supports too
+            n_free = min(n_free, free.size)
+        if n_free < 0 or n_free > free.size or base.size + n_free == 0:
             return -math.inf
         _need(
             math.comb(free.size, n_free) <= MAX_ENUMERATED,

@@ -6,8 +6,14 @@ dividing by it is exact, and 1e-150 and 1e150 are as good as 1.
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index
+
+Floats = NDArray[Any]  # of any floating type
 
 
 @dataclass(frozen=True)
@@ -30,8 +36,39 @@ class DualWitness:
 
 
 @dataclass(frozen=True)
+class Cones:
+    """Multipliers of the row cones, G with its weights α and β, and N of P ≥ 0; empty: zero.
+
+    N (`signs`) is for nonnegative problems only. See `kspan.certificates.bounds.split_bound`.
+    β at least ‖g_i‖²/4α_i is enough; keeping the β of all features when some of them are gone
+    makes the bound of a part no larger than that of the whole.
+    Any floating type: in float32 they are another witness, as good and half the size.
+    """
+
+    rows: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    alpha: Floats = field(default_factory=lambda: np.empty(0))
+    signs: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    beta: Floats = field(default_factory=lambda: np.empty(0))
+
+    def on(self, places: Index) -> "Cones":
+        """Return them on some of their features, as float64."""
+        block = np.ix_(places, places)
+        rows, signs = (M[block] if M.size else M for M in (self.rows, self.signs))
+        alpha, beta = (v[places] if v.size else v for v in (self.alpha, self.beta))
+        return Cones(*(part.astype(np.float64) for part in (rows, alpha, signs, beta)))
+
+    def compact(self) -> "Cones":
+        """Return them in float32, with a β that covers the rounding."""
+        positive = self.alpha > 0
+        squares = np.einsum("ij,ij->i", self.rows, self.rows)
+        beta = np.where(positive, squares / np.where(positive, 4 * self.alpha, 1.0), 0.0)
+        parts = (self.rows, self.alpha, self.signs, beta * (1 + 1e-5))
+        return Cones(*(part.astype(np.float32) for part in parts))
+
+
+@dataclass(frozen=True)
 class SplitWitness:
-    """``B = factor factor'``, cone rows and their weights on the features `inside`.
+    """``B = factor factor'`` and cones on the features `inside`.
 
     See `kspan.certificates.bounds.split_bound`.
     """
@@ -39,8 +76,7 @@ class SplitWitness:
     scale: float
     inside: Index
     factor: FloatArray
-    cone: FloatArray
-    alpha: FloatArray
+    cones: Cones
 
 
 @dataclass(frozen=True)
@@ -67,6 +103,7 @@ class NodeWitness:
     features: Index
     factor: FloatArray | None
     strengthening: int = -1  # which shared strengthening it goes with, -1 for none
+    cones: Cones | None = None
 
 
 @dataclass(frozen=True)
@@ -129,10 +166,30 @@ class PathWitness:
     factor: FloatArray
     scores: FloatArray
     ky_fan: float
+    cones: Cones | None = None
 
 
-Witness = TraceWitness | RowWitness | DualWitness | SplitWitness | SampleWitness | TreeWitness
+@dataclass(frozen=True)
+class NetWitness:
+    """A net of directions in the span of the columns of V, drawn from a seed.
+
+    See `kspan.certificates.net`. δ is the chance that one of the `n_random` random nets that were
+    tried loses more than it promises.
+    """
+
+    scale: float
+    V: FloatArray
+    n_directions: int
+    seed: int
+    delta: float
+    n_random: int
+
+
+Witness = (
+    TraceWitness | RowWitness | DualWitness | SplitWitness | SampleWitness | TreeWitness
+    | NetWitness
+)  # fmt: skip
 TYPES = (
-    TraceWitness, RowWitness, DualWitness, SplitWitness, SampleWitness, NodeWitness,
-    Strengthening, Reduction, Record, TreeWitness, PathWitness,
+    TraceWitness, RowWitness, DualWitness, Cones, SplitWitness, SampleWitness, NodeWitness,
+    Strengthening, Reduction, Record, TreeWitness, PathWitness, NetWitness,
 )  # fmt: skip
