@@ -14,6 +14,8 @@ _HOME = {
     "ElementSparsePCA": "kspan.estimators",
     "FeatureSparsePCA": "kspan.estimators",
     "FeatureSparseSelector": "kspan.estimators",
+    "NonnegativeProblem": "kspan.problem",
+    "NonnegativeSparsePCA": "kspan.estimators",
     "RowSparseProblem": "kspan.problem",
     "Solution": "kspan.solution",
     "StiefelSparsePCA": "kspan.estimators",
@@ -30,6 +32,8 @@ __all__ = [
     "ElementSparsePCA",
     "FeatureSparsePCA",
     "FeatureSparseSelector",
+    "NonnegativeProblem",
+    "NonnegativeSparsePCA",
     "RowSparseProblem",
     "Solution",
     "StiefelSparsePCA",
@@ -59,8 +63,9 @@ if TYPE_CHECKING:
         ElementSparsePCA,
         FeatureSparsePCA,
         FeatureSparseSelector,
+        NonnegativeSparsePCA,
         StiefelSparsePCA,
     )
     from kspan.methods import certify, solve
-    from kspan.problem import RowSparseProblem
+    from kspan.problem import NonnegativeProblem, RowSparseProblem
     from kspan.solution import Solution

@@ -11,14 +11,30 @@ import numpy as np
 
 from kspan.arrays import FloatArray, Index
 from kspan.certificates import Certificate, CertificateStatus
+from kspan.certificates.branch_and_bound import Heuristic
 from kspan.certificates.levels import Certifier
-from kspan.problem import ElementSparseProblem, RowSparseProblem, StiefelProblem
+from kspan.covariance.masked import MaskedCovariance
+from kspan.problem import (
+    ElementSparseProblem,
+    NonnegativeProblem,
+    RowSparseProblem,
+    StiefelProblem,
+    require_count,
+)
 from kspan.progress import Callback, Monitor, Status
-from kspan.solution import LoadingsSolution, Solution
+from kspan.solution import Candidate, LoadingsSolution, Solution
 from kspan.solvers.elementsparse.gpower import gpower, gpower_block
 from kspan.solvers.elementsparse.grqi import grqi
 from kspan.solvers.elementsparse.ipm import ipm
+from kspan.solvers.elementsparse.matching import matching
+from kspan.solvers.elementsparse.spannogram import signed_spannogram
 from kspan.solvers.elementsparse.tpower import tpower_deflated
+from kspan.solvers.nonnegative.ascent import ascend
+from kspan.solvers.nonnegative.auto import auto as nonnegative_auto
+from kspan.solvers.nonnegative.em import em
+from kspan.solvers.nonnegative.net import net
+from kspan.solvers.nonnegative.nspca import nspca
+from kspan.solvers.nonnegative.spannogram import spannogram
 from kspan.solvers.rowsparse.auto import auto
 from kspan.solvers.rowsparse.brute_force import brute_force
 from kspan.solvers.rowsparse.cssp import cssp
@@ -39,11 +55,15 @@ from kspan.solvers.stiefel.starts import STIEFEL_STARTS
 from kspan.solvers.stiefel.two_stage import two_stage
 
 LEVELS = ("fast", "tight", "exact")
+NONNEGATIVE_LEVELS = ("fast", "net", "tight", "exact")
+
+# Options of an estimator that go to `certify` and not to the solver.
+CERTIFY_OPTIONS = ("checkpoint", "checkpoint_every", "k_grid")
 
 
 def certify(
-    problem: RowSparseProblem,
-    solution: Solution,
+    problem: RowSparseProblem | NonnegativeProblem,
+    solution: Solution | LoadingsSolution,
     level: str = "tight",
     *,
     time_limit: float | None = None,
@@ -51,16 +71,21 @@ def certify(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 60.0,
     k_grid: Sequence[int] = (),
+    rank: int | None = None,
+    epsilon: float | None = None,
 ) -> Certificate:
     """Prove how good a solution is.
 
     Parameters
     ----------
-    problem : RowSparseProblem
-    solution : Solution
+    problem : RowSparseProblem or NonnegativeProblem
+        The latter with one component; see `kspan.series.component_problems` for several.
+    solution : Solution or LoadingsSolution
         Of that problem. A better support found on the way takes its place in the certificate.
     level : {"fast", "tight", "exact"}
         Closed forms; a convex relaxation; the relaxation and a search for the proven optimum.
+        For nonnegative problems also "net": the bound of the spannogram's paper, which holds with
+        the probability ``certificate.confidence``.
     time_limit : float, optional
         Seconds after which the best proof so far is returned.
     callback : callable, optional
@@ -71,6 +96,9 @@ def certify(
         refused.
     k_grid : sequence of int
         More numbers of features at which to keep witnesses for ``certificate.upper_at``.
+    rank, epsilon : int and float, optional
+        Of level "net": the net's rank and what it may lose. By default the best of ranks 1 to 5
+        with fine nets.
 
     Returns
     -------
@@ -86,10 +114,39 @@ def certify(
     >>> certificate.status.value, round(certificate.lower, 6)
     ('optimal', 3.406155)
     """
-    if level not in LEVELS:
-        raise ValueError(f"level must be one of {list(LEVELS)}, got {level!r}.")
+    levels = NONNEGATIVE_LEVELS if isinstance(problem, NonnegativeProblem) else LEVELS
+    if level not in levels:
+        raise ValueError(f"level must be one of {list(levels)}, got {level!r}.")
     if time_limit is not None and not time_limit > 0:
         raise ValueError(f"time_limit must be positive, got {time_limit!r}.")
+    if rank is not None:
+        require_count("rank", rank, 1)
+    if isinstance(problem, NonnegativeProblem):
+        best = _nonnegative_point(problem, solution)
+        heuristic: Heuristic = partial(climb, problem)
+    else:
+        best = _row_sparse_point(problem, solution)
+        heuristic = partial(polish, problem)
+    return Certifier(
+        problem,
+        best,
+        level=level,
+        heuristic=heuristic,
+        time_limit=time_limit,
+        callback=callback,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+        k_grid=k_grid,
+        net=(rank, epsilon),
+    ).run()
+
+
+def _row_sparse_point(
+    problem: RowSparseProblem, solution: Solution | LoadingsSolution
+) -> Candidate:
+    """Return the best point on the solution's support, after checking that it fits."""
+    if not isinstance(solution, Solution):
+        raise TypeError("A RowSparseProblem needs a Solution.")
     if solution.n_features != problem.n_features:
         raise ValueError("The solution belongs to a problem with another number of features.")
     if solution.support.size != problem.n_features_to_select:
@@ -97,17 +154,36 @@ def certify(
     support = set(solution.support.tolist())
     if not support.issuperset(problem.include) or not support.isdisjoint(problem.exclude):
         raise ValueError("The solution breaks include or exclude of the problem.")
-    return Certifier(
-        problem,
-        solution.support,
-        level=level,
-        heuristic=lambda *where: polish(problem, *where),
-        time_limit=time_limit,
-        callback=callback,
-        checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every,
-        k_grid=k_grid,
-    ).run()
+    return problem.refit(np.sort(solution.support))
+
+
+def _nonnegative_point(
+    problem: NonnegativeProblem, solution: Solution | LoadingsSolution
+) -> Candidate:
+    """Return the solution's vector, or a better one on its support."""
+    if problem.n_components != 1:
+        raise ValueError(
+            "A certificate is about one nonnegative component: "
+            "`kspan.series.component_problems` makes one problem for each."
+        )
+    x = solution.loadings
+    if x.shape != (problem.n_features, 1):
+        raise ValueError("The solution belongs to a problem with other features or components.")
+    x = x[:, 0]
+    support = np.flatnonzero(x)
+    if not (x >= 0).all() or not 1 <= support.size <= problem.n_nonzero_coefs:
+        raise ValueError("The solution has negative loadings, or more than n_nonzero_coefs.")
+    given, refitted = problem.on_vector(support, x[support]), problem.refit(support)
+    return refitted if refitted.objective > given.objective else given
+
+
+def climb(problem: NonnegativeProblem, scores: FloatArray, include: Index, exclude: Index) -> Index:
+    """Turn a relaxed selection into a support: from the k best scores up to a local maximum."""
+    keep = problem.allowed.copy()
+    keep[exclude] = False
+    covariance = MaskedCovariance(problem.covariance, keep)
+    starts = np.where(keep, np.sqrt(np.maximum(scores, 0.0)), 0.0)[:, None]
+    return np.flatnonzero(ascend(covariance, starts, problem.n_nonzero_coefs).best)
 
 
 def polish(problem: RowSparseProblem, scores: FloatArray, include: Index, exclude: Index) -> Index:
@@ -181,6 +257,8 @@ ELEMENT_SPARSE: dict[str, Callable[..., LoadingsSolution]] = {
     "gpower-l1-block": partial(gpower_block, norm="l1"),
     "grqi": grqi,
     "ipm": ipm,
+    "spannogram": signed_spannogram,
+    "matching": matching,
 }
 
 STIEFEL: dict[str, Callable[..., LoadingsSolution]] = {
@@ -188,6 +266,14 @@ STIEFEL: dict[str, Callable[..., LoadingsSolution]] = {
     "admm": admm,
     "deflation": deflated,
     "two-stage": two_stage,
+}
+
+NONNEGATIVE: dict[str, Callable[..., LoadingsSolution]] = {
+    "auto": nonnegative_auto,
+    "spannogram": spannogram,
+    "net": net,
+    "em": em,
+    "nspca": nspca,
 }
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
@@ -200,6 +286,7 @@ REGISTRY: dict[
     RowSparseProblem: (ROW_SPARSE, STARTS),
     ElementSparseProblem: (ELEMENT_SPARSE, STARTS),
     StiefelProblem: (STIEFEL, STIEFEL_STARTS),
+    NonnegativeProblem: (NONNEGATIVE, ()),
 }
 
 
@@ -218,8 +305,8 @@ def solve(
 
 @overload
 def solve(
-    problem: ElementSparseProblem | StiefelProblem,
-    solver: str,
+    problem: ElementSparseProblem | StiefelProblem | NonnegativeProblem,
+    solver: str = ...,
     *,
     init: Init | None = ...,
     random_state: RandomState = ...,
@@ -244,8 +331,9 @@ def solve(
     Parameters
     ----------
     problem : RowSparseProblem
-        Or an `ElementSparseProblem` or `StiefelProblem` with the methods of `ElementSparsePCA`
-        and `StiefelSparsePCA`; the answer is then a `LoadingsSolution`.
+        Or an `ElementSparseProblem`, `StiefelProblem` or `NonnegativeProblem` with the methods of
+        `ElementSparsePCA`, `StiefelSparsePCA` and `NonnegativeSparsePCA`; the answer is then a
+        `LoadingsSolution`.
     solver : str
         "auto" gives the best value its budget allows; "exact" goes on until that is proved
         optimal (use `certify` to keep the proof). The others do what their paper says: "go",

@@ -1,4 +1,4 @@
-"""`StiefelSparsePCA` and `ElementSparsePCA`: attributes, control of sparsity, input, errors."""
+"""Estimators whose components have features of their own: attributes, control, input, errors."""
 
 import numpy as np
 import pandas as pd
@@ -6,8 +6,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from kspan import ElementSparsePCA, StiefelSparsePCA
-from kspan.methods import ELEMENT_SPARSE
+from kspan import ElementSparsePCA, NonnegativeSparsePCA, StiefelSparsePCA
+from kspan.methods import ELEMENT_SPARSE, NONNEGATIVE
 
 FORMS = {
     "joint": {},
@@ -33,6 +33,13 @@ ESTIMATORS = [
     *(
         pytest.param(ElementSparsePCA(2, 4, solver=solver, random_state=0), id=solver)
         for solver in ELEMENT_SPARSE
+    ),
+    *(
+        pytest.param(
+            NonnegativeSparsePCA(2, 4, algorithm=algorithm, random_state=0),
+            id=f"nonnegative {algorithm}",
+        )
+        for algorithm in NONNEGATIVE
     ),
 ]
 
@@ -132,6 +139,7 @@ def test_too_large_an_alpha_names_the_largest_useful_one(X):
         (ElementSparsePCA(n_components=13), "between 1 and n_features=12"),
         (ElementSparsePCA(solver_options={"solver": 1}), "'solver' is a parameter of its own"),
         (ElementSparsePCA(solver="gpower-l0-block", deflation="schur"), "has no deflation"),
+        (ElementSparsePCA(solver="matching", deflation="schur"), "has no deflation"),
     ],
 )
 def test_what_cannot_be(estimator, message, X):
@@ -139,7 +147,9 @@ def test_what_cannot_be(estimator, message, X):
         estimator.fit(X)
 
 
-@pytest.mark.parametrize("estimator", [StiefelSparsePCA(), ElementSparsePCA()])
+@pytest.mark.parametrize(
+    "estimator", [StiefelSparsePCA(), ElementSparsePCA(), NonnegativeSparsePCA()]
+)
 def test_bad_data_is_named(estimator, X):
     X = pd.DataFrame(X, columns=[f"f{i}" for i in range(12)])
     X.iloc[3, 5] = np.nan

@@ -18,6 +18,7 @@ from kspan import (
     ElementSparsePCA,
     FeatureSparsePCA,
     FeatureSparseSelector,
+    NonnegativeSparsePCA,
     StiefelSparsePCA,
 )
 
@@ -54,6 +55,8 @@ def quick():
         StiefelSparsePCA(n_components=1, method="two-stage", n_features_to_select=1),
         ElementSparsePCA(),
         ElementSparsePCA(solver="gpower-l1-block"),
+        NonnegativeSparsePCA(),
+        NonnegativeSparsePCA(algorithm="em", certify="fast", scale=True),
     ]
 )
 def test_every_check_of_scikit_learn_passes(estimator, check):

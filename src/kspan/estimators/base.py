@@ -15,14 +15,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from kspan.certificates import Certificate
 from kspan.covariance import Covariance
 from kspan.estimators.common import COMMON_CONSTRAINTS, CovarianceEstimator
-from kspan.methods import LEVELS, ROW_SPARSE, certify, proved, solve
+from kspan.methods import CERTIFY_OPTIONS, LEVELS, ROW_SPARSE, certify, proved, solve
 from kspan.problem import RowSparseProblem
 from kspan.selection import STOPPED_EARLY, smallest_support
 from kspan.solution import Solution
 from kspan.solvers.starts import STARTS
-
-# Options that go to `certify` and not to the solver.
-CERTIFY_OPTIONS = ("checkpoint", "checkpoint_every", "k_grid")
 
 FeatureList = Sequence[int] | Sequence[str] | NDArray[Any]
 

@@ -30,10 +30,13 @@ class ElementSparsePCA(LoadingsEstimator):
         k, the number of features in each component; by default a fifth of the features, at
         least one.
     solver : str, default="tpower"
-        "tpower", "gpower-l0", "gpower-l1", "gpower-l0-block", "gpower-l1-block", "grqi" or "ipm".
+        "tpower", "gpower-l0", "gpower-l1", "gpower-l0-block", "gpower-l1-block", "grqi", "ipm",
+        "spannogram" (optimal for a low-rank approximation) or "matching" (no two components share
+        a feature).
     deflation : str or None, default=None
-        "projection", "schur", "hotelling", "orthogonalized" or "generalized"; by default the
-        method's own. Block forms have none.
+        "projection", "schur", "hotelling", "orthogonalized", "generalized" or "remove" (its
+        features); by default the
+        method's own. Block forms and "matching" have none.
     scale, covariance, solver_options, time_limit, callback, verbose, random_state
         As in `StiefelSparsePCA`; the options are those of the method in
         `kspan.solvers.elementsparse`.
@@ -101,7 +104,7 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
     def _solve(self, covariance: Covariance) -> LoadingsSolution:
         options = self._options()
         if self.deflation is not None:
-            if self.solver.endswith("-block"):
+            if self.solver.endswith("-block") or self.solver == "matching":
                 raise ValueError(f"solver={self.solver!r} has no deflation: it is not one by one.")
             options["deflation"] = self.deflation
         k = self.n_nonzero_coefs

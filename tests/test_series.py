@@ -1,0 +1,82 @@
+"""Several nonnegative components with a proof for each."""
+
+import numpy as np
+import pytest
+
+from kspan import NonnegativeProblem, as_covariance, solve, verify
+from kspan.progress import Status
+from kspan.series import component_problems, solve_and_prove
+from kspan.solvers.nonnegative.components import NONNEGATIVE_DEFLATIONS
+from tests.nonnegative_oracles import nonnegative_optimum
+
+
+@pytest.fixture
+def problem(rng):
+    F = rng.standard_normal((8, 8))
+    return NonnegativeProblem(as_covariance(F @ F.T, kind="covariance"), 3, 2)
+
+
+@pytest.mark.parametrize("deflation", NONNEGATIVE_DEFLATIONS)
+def test_every_component_is_proved_on_what_is_left(problem, deflation):
+    solution, certificates = solve_and_prove(
+        problem, level="exact", deflation=deflation, random_state=0
+    )
+    singles = component_problems(problem, solution.loadings, deflation)
+    assert len(certificates) == len(singles) == 3
+    for j, (single, certificate) in enumerate(zip(singles, certificates, strict=True)):
+        verify(single, certificate)
+        left = single.covariance.submatrix(np.arange(8))
+        best = nonnegative_optimum(left, 2)
+        assert certificate.status.value == "optimal"
+        assert certificate.lower == pytest.approx(best, rel=2e-6)
+        x = solution.loadings[:, j]
+        assert (x >= 0).all()
+        assert x @ left @ x == pytest.approx(best, rel=2e-6)
+
+
+def test_removed_features_are_not_used_again(problem):
+    solution, _ = solve_and_prove(problem, random_state=0)
+    used = (solution.loadings > 0).sum(axis=1)
+    assert used.max() == 1
+    assert solution.orthogonality_error < 1e-12
+
+
+def test_a_better_vector_found_by_the_proof_takes_its_place(problem):
+    """EM without restarts and steps starts anywhere; the proof finds the optimum."""
+    poor = solve(problem, "em", n_restarts=1, max_iter=1, random_state=3)
+    solution, certificates = solve_and_prove(
+        problem, "em", "exact", n_restarts=1, max_iter=1, random_state=3
+    )
+    best = nonnegative_optimum(problem.covariance.submatrix(np.arange(8)), 2)
+    assert certificates[0].lower == pytest.approx(best, rel=2e-6)
+    x, y = poor.loadings[:, 0], solution.loadings[:, 0]
+    A = problem.covariance.submatrix(np.arange(8))
+    assert y @ A @ y >= x @ A @ x
+
+
+def test_more_components_than_features_left():
+    """Three components of two features out of four: the last one has nothing left."""
+    A = np.diag([4.0, 3.0, 2.0, 1.0]) + 0.1
+    problem = NonnegativeProblem(as_covariance(A, kind="covariance"), 3, 2)
+    solution, certificates = solve_and_prove(problem, level="exact", random_state=0)
+    assert np.allclose(np.linalg.norm(solution.loadings, axis=0), 1.0)
+    assert certificates[2].lower == certificates[2].upper == 0.0
+    verify(component_problems(problem, solution.loadings)[2], certificates[2])
+
+
+def test_told_to_stop_it_still_answers(problem):
+    solution, certificates = solve_and_prove(problem, random_state=0, callback=lambda _: True)
+    assert solution.status is Status.STOPPED
+    assert len(certificates) == 1
+    assert np.allclose(np.linalg.norm(solution.loadings, axis=0), 1.0)
+    assert (solution.loadings >= 0).all()
+
+
+def test_time_is_shared(problem):
+    solution, certificates = solve_and_prove(problem, level="exact", time_limit=1e-9)
+    assert len(certificates) == 3
+    assert solution.status is Status.TIME_LIMIT
+    for single, certificate in zip(
+        component_problems(problem, solution.loadings), certificates, strict=True
+    ):
+        verify(single, certificate)
