@@ -109,3 +109,10 @@ def test_options_go_where_they_belong(X, tmp_path):
     ).fit(X)  # fmt: skip
     assert path.exists()
     assert pca.certificates_[0].upper_at(5) >= pca.certificates_[0].lower
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3, 4])
+def test_the_net_says_what_it_achieves(X, rank):
+    pca = NonnegativeSparsePCA(1, 3, rank=rank, epsilon=0.2, algorithm="net", random_state=0)
+    assert 0 <= pca.fit(X).epsilon_ <= 0.2
+    assert not hasattr(pca.set_params(algorithm="em").fit(X), "epsilon_")

@@ -15,6 +15,7 @@ from kspan.problem import NonnegativeProblem
 from kspan.series import solve_and_prove
 from kspan.solution import LoadingsSolution
 from kspan.solvers.nonnegative.components import NONNEGATIVE_DEFLATIONS
+from kspan.solvers.nonnegative.net import achieved_by_net
 
 
 class NonnegativeSparsePCA(LoadingsEstimator):
@@ -56,6 +57,9 @@ class NonnegativeSparsePCA(LoadingsEstimator):
     certificates_ : list of Certificate
         With `certify`: one for each component, on what those before have left
         (`kspan.series.component_problems`).
+    epsilon_ : float
+        What the net of directions ("auto", "net") loses at most on the low-rank approximation, as a
+        share; never above `epsilon`. From rank 3 on with probability 1 - 1/n_features.
     explained_variance_ : (n_components,) array
         Adjusted variances, see `StiefelSparsePCA`.
     explained_variance_ratio_, objective_, objective_history_, orthogonality_error_, \
@@ -93,6 +97,7 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
     }
 
     certificates_: list[Certificate]
+    epsilon_: float
 
     def __init__(
         self,
@@ -140,6 +145,10 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
         if k is None:
             k = max(1, covariance.n_features // 5)
         problem = NonnegativeProblem(covariance, self.n_components, k)
+        if hasattr(self, "epsilon_"):
+            del self.epsilon_
+        if self.algorithm in ("auto", "net"):
+            self.epsilon_ = achieved_by_net(problem, self.rank, self.epsilon)
         asked: dict[str, Any] = {
             "random_state": self._seed(), "time_limit": self.time_limit,
             "callback": self._callback(), **options,

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index, Mask
 from kspan.covariance.base import Covariance
-from kspan.linalg.net import direction_count, net_directions
+from kspan.linalg.net import direction_count, net_directions, net_epsilon
 from kspan.linalg.selection import top_k
 from kspan.problem import NonnegativeProblem, require_count
 from kspan.progress import Callback, Monitor, Status
@@ -116,6 +116,13 @@ def net(
     return one_by_one(
         problem, find, name="net", deflation=deflation, callback=callback, time_limit=time_limit
     )
+
+
+def achieved_by_net(problem: NonnegativeProblem, rank: int, epsilon: float) -> float:
+    """Return the ε that the net for a wanted one achieves: a whole number of directions is more."""
+    n = problem.n_features
+    rank, delta = min(rank, n), 1.0 / max(n, 2)
+    return net_epsilon(direction_count(epsilon, rank, delta), rank, delta)
 
 
 # --- the scan
