@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import kspan.covariance.chunked as chunked
 import kspan.covariance.dense_data as dense_data
 import kspan.covariance.sparse_data as sparse_data
 from kspan import as_covariance
 from kspan.covariance.data import FLOAT32_TOL
 from kspan.covariance.dense import DenseCovariance
 from kspan.covariance.dense_data import DenseDataCovariance
+from kspan.covariance.sources import RowSource
 from kspan.covariance.sparse_data import SparseDataCovariance
+from tests.out_of_core import OUT_OF_CORE
 
 SHAPES = {"tall": (60, 12), "square": (15, 15), "wide": (9, 40)}
 BACKENDS = {
@@ -22,6 +25,7 @@ BACKENDS = {
     "csr matrix": sp.csr_matrix,
     "csc matrix": sp.csc_matrix,
     "coo matrix": sp.coo_matrix,
+    **OUT_OF_CORE,
 }
 
 
@@ -44,11 +48,19 @@ def expected_covariance(X, scale, ddof):
     return A
 
 
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """Data in files is read in several blocks, however small it is."""
+    monkeypatch.setattr(RowSource, "block_bytes", 1500)
+    monkeypatch.setattr(chunked, "CACHE_BYTES", 700)
+
+
 @pytest.fixture(params=["gram", "implicit"])
 def route(request, monkeypatch):
     """Run each test with and without the small Gram matrix, whatever the size says."""
     if request.param == "implicit":
         monkeypatch.setattr(dense_data, "GRAM_LIMIT", 0)
+        monkeypatch.setattr(chunked, "GRAM_LIMIT", 0)
         monkeypatch.setattr(sparse_data, "SPARSE_GRAM_WORK", 0)
     return request.param
 

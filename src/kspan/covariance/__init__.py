@@ -2,5 +2,6 @@
 
 from kspan.covariance.base import Covariance
 from kspan.covariance.convert import as_covariance
+from kspan.covariance.sources import as_source
 
-__all__ = ["Covariance", "as_covariance"]
+__all__ = ["Covariance", "as_covariance", "as_source"]

@@ -35,6 +35,7 @@ class Covariance(ABC):
     mean: FloatArray | None = None
     scale: FloatArray | None = None
     n_passes: int = 0
+    sketch: tuple[FloatArray, FloatArray] | None = None  # random columns Ω and AΩ, if at hand
     _pairs: EigenPairs | None = None
 
     @abstractmethod
@@ -72,6 +73,11 @@ class Covariance(ABC):
         at least `size` if there are as many rows: a small last one would be mostly noise.
         """
         raise ValueError("A covariance matrix has no rows to stream; give the data instead.")
+
+    @property
+    def reads_are_costly(self) -> bool:
+        """Whether methods should count passes rather than operations."""
+        return False
 
     @property
     def is_wide(self) -> bool:

@@ -8,9 +8,11 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from kspan.covariance.base import Covariance
+from kspan.covariance.chunked import ChunkedCovariance
 from kspan.covariance.data import DataCovariance
 from kspan.covariance.dense import DenseCovariance
 from kspan.covariance.dense_data import DenseDataCovariance
+from kspan.covariance.sources import RowSource, as_source
 from kspan.covariance.sparse_data import SparseDataCovariance
 
 Kind = Literal["data", "covariance"]
@@ -23,14 +25,17 @@ def as_covariance(
     scale: bool | NDArray[np.float64] = False,
     ddof: int = 1,
     feature_names: Sequence[str] | None = None,
+    block_bytes: int | None = None,
 ) -> Covariance:
     """Turn data, or a covariance matrix, into what every kspan method works on.
 
     Parameters
     ----------
-    X : array, DataFrame, scipy sparse array or matrix, or `Covariance`
+    X : array, DataFrame, scipy sparse array or matrix, path, or `Covariance`
         Samples in rows and features in columns, or (``kind="covariance"``) a symmetric
         positive semidefinite matrix. Numbers other than float32 are converted to float64.
+        A path (``.npy``, ``.parquet``, ``.zarr``, ``.h5``), a memory map, a zarr array or an
+        HDF5 dataset is read in blocks of rows, and never held in memory as a whole.
     kind : {"data", "covariance"}
     scale : bool or (d,) array
         Divide every feature by its standard deviation, to work on correlations, or by the
@@ -39,6 +44,8 @@ def as_covariance(
         Divide by ``n_samples - ddof``: 1 gives sample variances, as scikit-learn's PCA does.
     feature_names : sequence of str, optional
         Used in error messages.
+    block_bytes : int, optional
+        About how large a block of rows may be, of data that is read in blocks.
 
     Returns
     -------
@@ -57,6 +64,10 @@ def as_covariance(
         return X
     if kind not in ("data", "covariance"):
         raise ValueError(f"kind must be 'data' or 'covariance', got {kind!r}.")
+    if kind == "data" and (rows := as_source(X)) is not None:
+        if block_bytes is not None:
+            rows.block_bytes = max(int(block_bytes), 1)
+        return _from_rows(rows, scale=scale, ddof=ddof)
     X = _as_floats(X)
     if kind == "covariance":
         if scale is not False:
@@ -108,14 +119,7 @@ def _from_matrix(A: Any, feature_names: Sequence[str] | None) -> DenseCovariance
 def _from_data(
     X: Any, *, scale: bool | NDArray[np.float64], ddof: int, feature_names: Sequence[str] | None
 ) -> DataCovariance:
-    n, d = X.shape
-    if d == 0:
-        raise ValueError(f"Found array with 0 feature(s) (shape={X.shape}); need at least 1.")
-    if n <= ddof:
-        raise ValueError(
-            f"Found array with {n} sample(s) (shape={X.shape}) while a minimum of {ddof + 1} "
-            "is required: one sample has no variance."
-        )
+    _require_shape(X.shape, ddof)
     measure = (
         SparseDataCovariance.measure if scipy.sparse.issparse(X) else DenseDataCovariance.measure
     )
@@ -124,6 +128,30 @@ def _from_data(
         raise ValueError(_describe_not_finite(X, feature_names))
     _require_variance(covariance)
     return covariance
+
+
+def _from_rows(
+    rows: RowSource, *, scale: bool | NDArray[np.float64], ddof: int
+) -> ChunkedCovariance:
+    _require_shape(rows.shape, ddof)
+    covariance = ChunkedCovariance.measure(rows, scale=scale, ddof=ddof)
+    if not np.isfinite(covariance.diagonal()).all():
+        raise ValueError(
+            "The variances overflow: the data is too large. Divide it by a constant first."
+        )
+    _require_variance(covariance)
+    return covariance
+
+
+def _require_shape(shape: tuple[int, int], ddof: int) -> None:
+    n, d = shape
+    if d == 0:
+        raise ValueError(f"Found array with 0 feature(s) (shape={shape}); need at least 1.")
+    if n <= ddof:
+        raise ValueError(
+            f"Found array with {n} sample(s) (shape={shape}) while a minimum of {ddof + 1} "
+            "is required: one sample has no variance."
+        )
 
 
 def _require_variance(covariance: Covariance) -> None:

@@ -25,6 +25,11 @@ WORK_BYTES = 1 << 24
 FLOAT32_TOL = 1e-5
 
 
+def row_edges(n_samples: int, size: int) -> Index:
+    """Return where blocks of equal size, of at least `size` rows if possible, begin and end."""
+    return np.linspace(0, n_samples, max(1, n_samples // size) + 1).astype(np.intp)
+
+
 class DataCovariance(Covariance):
     """``A = D⁻¹ (X - 1μ')'(X - 1μ') D⁻¹ / (n - ddof)`` behind products with X and X'.
 
@@ -147,9 +152,7 @@ class DataCovariance(Covariance):
     def row_blocks(self, size: int) -> Iterator[Self]:
         """Yield the covariance of one block of rows after another. One pass."""
         self.n_passes += 1
-        n_blocks = max(1, self.n_samples // size)
-        edges = np.linspace(0, self.n_samples, n_blocks + 1).astype(int)
-        for start, stop in pairwise(edges):
+        for start, stop in pairwise(row_edges(self.n_samples, size)):
             # ddof=0: the mean is that of all rows, not of these.
             yield type(self)(self.X[start:stop], self.mean, self.scale, self._variances, ddof=0)
 

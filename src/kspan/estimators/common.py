@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_n_features, check_is_fitted, validate_data
 
-from kspan.covariance import Covariance, as_covariance
+from kspan.covariance import Covariance, as_covariance, as_source
+from kspan.covariance.sources import RowSource
 from kspan.progress import Callback, combine, log_progress
 
 # Of the parameters that every estimator has.
@@ -41,6 +43,13 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _as_covariance(self, X: Any, reset: bool) -> Covariance:
         precomputed = self.covariance == "precomputed"
+        rows = None if precomputed else as_source(X)
+        if rows is not None:
+            self._check_features(rows, reset=reset)
+            scale = self.scale if reset or self.scale_ is None else self.scale_
+            # A block is copied a few times on its way through a product.
+            block_bytes = int(get_config()["working_memory"] * 2**20 / 16)
+            return as_covariance(rows, scale=scale, block_bytes=block_bytes)
         X = validate_data(
             self,
             X,
@@ -57,6 +66,18 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
             return as_covariance(X, kind="covariance", feature_names=names)
         scale = self.scale if reset or self.scale_ is None else self.scale_
         return as_covariance(X, scale=scale, feature_names=names)
+
+    def _check_features(self, rows: RowSource, *, reset: bool) -> None:
+        """Do for data in blocks what `validate_data` does about numbers and names of features."""
+        _check_n_features(self, rows, reset=reset)
+        names = rows.feature_names
+        if reset:
+            if names is not None:
+                self.feature_names_in_ = names
+            elif hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+        elif names is not None and list(names) != list(getattr(self, "feature_names_in_", names)):
+            raise ValueError("The feature names should match those that were passed during fit.")
 
     def _options(self) -> dict[str, Any]:
         """Return the solver's options, none of which is a parameter of the estimator."""

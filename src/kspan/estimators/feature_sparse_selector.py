@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted
 
+from kspan.covariance import as_source
 from kspan.estimators.base import FeatureSparseEstimator
 
 
@@ -30,6 +32,16 @@ class FeatureSparseSelector(SelectorMixin, FeatureSparseEstimator):  # type: ign
     >>> list(selector.get_feature_names_out())
     ['total_phenols', 'flavanoids', 'od280/od315_of_diluted_wines']
     """
+
+    def transform(self, X: Any) -> Any:
+        """Return the chosen columns of X; those of data in blocks are gathered block by block."""
+        rows = as_source(X)
+        if rows is None:
+            return super().transform(X)
+        check_is_fitted(self)
+        self._check_features(rows, reset=False)
+        support = self.get_support(indices=True)
+        return np.concatenate([block.values for block in rows.blocks(support)])
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         return FeatureSparseEstimator._get_support_mask(self)

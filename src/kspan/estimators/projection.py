@@ -1,5 +1,6 @@
 """Coordinates along sparse components, and back."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kspan.arrays import FloatArray
+from kspan.covariance import as_source
+from kspan.covariance.sources import project
 
 
 class SparseProjection(
@@ -21,18 +24,25 @@ class SparseProjection(
     mean_: FloatArray
     scale_: FloatArray | None
     _support_mask: NDArray[np.bool_]
+    _check_features: Callable[..., None]
 
     def transform(self, X: Any) -> NDArray[np.floating]:
         """Return the coordinates of X along the components, using the chosen features only."""
         check_is_fitted(self)
-        X = validate_data(
-            self, X, reset=False, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32)
-        )
+        rows = as_source(X)
+        if rows is None:
+            X = validate_data(
+                self, X, reset=False, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32)
+            )
+        else:  # in blocks
+            self._check_features(rows, reset=False)
         support = np.flatnonzero(self._support_mask)
         axes = self.components_[:, support].T
         if self.scale_ is not None:
             axes = axes / self.scale_[support, None]
         origin = self.mean_[support] @ axes
+        if rows is not None:
+            return np.asarray(project(rows, support, axes) - origin, dtype=rows.dtype)
         return np.asarray(X[:, support] @ axes - origin, dtype=X.dtype)
 
     def inverse_transform(self, X: Any) -> NDArray[np.floating]:
