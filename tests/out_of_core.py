@@ -9,8 +9,11 @@ import pandas as pd
 import zarr
 
 
+_WORK = tempfile.TemporaryDirectory(prefix="kspan-test-")  # gone when the process ends
+
+
 def folder():
-    return Path(tempfile.mkdtemp(prefix="kspan-test-"))
+    return Path(tempfile.mkdtemp(dir=_WORK.name))
 
 
 def npy(X):

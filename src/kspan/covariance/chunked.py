@@ -48,7 +48,8 @@ class ChunkedCovariance(DataCovariance):
         """
         d = X.shape[1]
         mean, squares = np.zeros(d), np.zeros(d)
-        columns = np.random.default_rng(0).standard_normal((d, min(SKETCH_COLUMNS, d)))
+        rng = np.random.default_rng(0)  # the same data, the same answer
+        columns = rng.standard_normal((d, min(SKETCH_COLUMNS, d)))
         product = np.zeros_like(columns)
         seen = 0
         origin: FloatArray | None = None  # means are measured from here: large ones keep digits
