@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import zarr
 
-
 _WORK = tempfile.TemporaryDirectory(prefix="kspan-test-")  # gone when the process ends
 
 

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 import kspan.covariance.chunked as chunked
 import kspan.covariance.dense_data as dense_data
+import kspan.covariance.kernels as kernels
 import kspan.covariance.sparse_data as sparse_data
 from kspan import as_covariance
 from kspan.covariance.data import FLOAT32_TOL
@@ -52,7 +53,7 @@ def expected_covariance(X, scale, ddof):
 def small_blocks(monkeypatch):
     """Data in files is read in several blocks, however small it is."""
     monkeypatch.setattr(RowSource, "block_bytes", 1500)
-    monkeypatch.setattr(chunked, "CACHE_BYTES", 700)
+    monkeypatch.setattr(kernels, "CACHE_BYTES", 700)
 
 
 @pytest.fixture(params=["gram", "implicit"])

@@ -10,12 +10,12 @@ import scipy.linalg.blas
 
 from kspan.arrays import FloatArray, Index
 from kspan.covariance.base import Covariance
+from kspan.covariance.kernels import product
 from kspan.linalg.eigen import (
     RESIDUAL_TOL,
     EigenPairs,
     lanczos,
     leading_dense,
-    power_of_two,
 )
 
 # Dense pieces made on the way are built in blocks of about this size.
@@ -81,23 +81,13 @@ class DataCovariance(Covariance):
     def _small_gram(self, of_features: bool) -> FloatArray | None:
         """Return A (``of_features``) or the n×n matrix of inner products, if it is cheap."""
 
-    def _product(self, X: Any, W: FloatArray) -> FloatArray:
-        """Return ``X W`` in float64, multiplied in the type of X.
-
-        In float32 two large (or two tiny) numbers leave the range, so W is scaled first.
-        """
-        if self.dtype == np.float64:
-            return np.asarray(X @ W)
-        size = power_of_two(float(np.abs(W).max(initial=0.0)))
-        return np.asarray(X @ (W / size).astype(self.dtype), dtype=np.float64) * size
-
     def _times(self, W: FloatArray) -> FloatArray:
         """Return ``X W`` for the raw data."""
-        return self._product(self.X, W)
+        return product(self.X, W)
 
     def _transposed_times(self, Z: FloatArray) -> FloatArray:
         """Return ``X' Z`` for the raw data."""
-        return self._product(self.X.T, Z)
+        return product(self.X.T, Z)
 
     def diagonal(self) -> FloatArray:
         """Return the variances."""

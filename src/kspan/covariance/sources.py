@@ -6,9 +6,10 @@ is told with the rows that it went wrong in.
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from mmap import mmap
 from pathlib import Path
@@ -71,6 +72,46 @@ class RowSource(ABC):
                 if following is not None:
                     waiting = reader.submit(self._block, *following, columns)
                 yield block
+
+    def head(self, n_rows: int) -> NDArray[np.floating]:
+        """Return the first rows."""
+        return self._block(0, min(n_rows, self.shape[0]), None).values
+
+    def reduce(
+        self,
+        kernel: Callable[..., Any],
+        merge: Callable[[Any, Any], Any],
+        *,
+        columns: Index | None = None,
+        rows: NDArray[Any] | None = None,
+    ) -> Any:
+        """Return the merged results of a kernel on all blocks: one pass.
+
+        The kernel gets the numbers of a block on some columns and, if given, its part of `rows`.
+        """
+        result = None
+        for block in self.blocks(columns):
+            more = () if rows is None else (rows[block.start : block.stop],)
+            found = kernel(block.values, *more)
+            result = found if result is None else merge(result, found)
+        return result
+
+    def stack(self, kernel: Callable[..., Any], *, columns: Index | None = None) -> NDArray[Any]:
+        """Return the results of a kernel on all blocks, one below the other: one pass."""
+        return np.concatenate([kernel(block.values) for block in self.blocks(columns)])
+
+    def project(self, support: Index, axes: NDArray[Any], origin: NDArray[Any]) -> Any:
+        """Return the data on a support times axes, minus an origin, in the type of the data."""
+        return self.stack(partial(_projected, axes=axes, origin=origin), columns=support)
+
+    def find_not_finite(self) -> tuple[str, int] | None:
+        """Return in which rows, and in which column, the first number is that is not finite."""
+        for block in self.blocks():
+            bad = ~np.isfinite(block.values).all(axis=0)
+            if bad.any():
+                where = f"{self.label}, rows {block.start} to {block.stop - 1}"
+                return where, int(np.flatnonzero(bad)[0])
+        return None
 
     def _block(self, start: int, stop: int, columns: Index | None) -> Block:
         where = f"{self.label}: rows {start} to {stop - 1}"
@@ -209,6 +250,10 @@ class ParquetSource(RowSource):
         """Row groups."""
         return [int(edge) for edge in dict.fromkeys(self._edges)]
 
+    def head(self, n_rows: int) -> NDArray[np.floating]:
+        """Return the first rows, from the first group."""
+        return self._block(0, self.edges()[1], None).values[:n_rows]
+
     def read(self, start: int, stop: int) -> NDArray[Any]:
         """Read one row group."""
         group = self._edges.index(stop) - 1
@@ -268,7 +313,7 @@ def _hdf5_table(path: str, name: str) -> Any:
 
 
 def as_source(X: Any) -> RowSource | None:
-    """Return the rows of a path, a memory map, or an array with chunks; None for anything else."""
+    """Return the rows of a path, a memory map, or anything in chunks; None for all else."""
     if isinstance(X, RowSource):
         return X
     if isinstance(X, str | os.PathLike):
@@ -280,17 +325,17 @@ def as_source(X: Any) -> RowSource | None:
             return FileSource(X.filename, X.shape, X.dtype, X.offset, fortran)
         return ArraySource(X, "memory map")  # a part of one
     module = type(X).__module__.partition(".")[0]
+    if module == "dask":
+        from kspan.covariance.dask_rows import dask_source
+
+        return dask_source(X)
     if module in ("zarr", "h5py") and hasattr(X, "shape"):
         return ArraySource(X, f"{module} array")
     return None
 
 
-def project(rows: RowSource, support: Index, axes: NDArray[Any]) -> NDArray[np.floating]:
-    """Return the raw data on a support times axes (n × p), in the type of the data."""
-    out = np.empty((rows.shape[0], axes.shape[1]), dtype=rows.dtype)
-    for block in rows.blocks(support):
-        out[block.start : block.stop] = block.values @ axes
-    return out
+def _projected(values: Any, axes: NDArray[Any], origin: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(values @ axes - origin, dtype=values.dtype)
 
 
 def _extra(module: str, package: str, what: str) -> Any:

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kspan.arrays import FloatArray
 from kspan.covariance import as_source
-from kspan.covariance.sources import project
 
 
 class SparseProjection(
@@ -42,7 +41,7 @@ class SparseProjection(
             axes = axes / self.scale_[support, None]
         origin = self.mean_[support] @ axes
         if rows is not None:
-            return np.asarray(project(rows, support, axes) - origin, dtype=rows.dtype)
+            return rows.project(support, axes, origin)
         return np.asarray(X[:, support] @ axes - origin, dtype=X.dtype)
 
     def inverse_transform(self, X: Any) -> NDArray[np.floating]:
