@@ -114,7 +114,7 @@ class ChunkedCovariance(DataCovariance):
     def restrict(self, support: Index) -> Covariance:  # type: ignore[override]
         """Return the covariance of the chosen features, as a matrix. One pass."""
         part = DenseCovariance(self.submatrix(support), self.dtype)
-        part.n_samples = self.n_samples  # type: ignore[assignment]
+        part.n_samples = self.n_samples
         return part
 
     def row_blocks(self, size: int) -> Iterator[Any]:

@@ -15,7 +15,7 @@ CHOLESKY_LIMIT = 1024
 class DenseCovariance(Covariance):
     """The array itself. One pass is one product with the whole of it."""
 
-    n_samples = None
+    n_samples: int | None = None
 
     def __init__(self, A: FloatArray, dtype: np.dtype[np.floating] | None = None):
         self.A = A

@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import validate_data
 
 from kspan.certificates import Certificate
 from kspan.covariance import Covariance
+from kspan.covariance.streamed import RowStream, as_rows
 from kspan.estimators.common import COMMON_CONSTRAINTS, CovarianceEstimator
 from kspan.methods import CERTIFY_OPTIONS, LEVELS, ROW_SPARSE, certify, proved, solve
 from kspan.problem import RowSparseProblem
@@ -91,10 +93,45 @@ class FeatureSparseEstimator(CovarianceEstimator):
         y : ignored
         """
         started = time.perf_counter()
+        if hasattr(self, "_stream"):
+            del self._stream  # fit starts anew
         covariance = self._as_covariance(X, reset=True)
         problem, solution = self._solve(covariance)
         solution = self._prove(problem, solution, started)
         self._keep(problem, solution)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any = None, *, refit: bool = True) -> Self:
+        """Take in a block of rows, and choose the features for all rows so far.
+
+        The order of the blocks does not matter, but for rounding. Up to 5000 features the
+        covariance is accumulated exactly; beyond, it is a sketch of bounded size, and
+        `stream_error_` says by how much the variance along any direction may be underestimated.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse array of shape (n_samples, n_features)
+        y : ignored
+        refit : bool, default=True
+            False only takes the rows in: the last block then does the work for all.
+        """
+        if self.covariance == "precomputed":
+            raise ValueError("partial_fit needs data, not covariance='precomputed'.")
+        first = not hasattr(self, "_stream")
+        X = validate_data(
+            self, X, reset=first, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32)
+        )
+        if first:
+            self._stream = RowStream(X.shape[1])
+        self._stream.add(as_rows(X))
+        if not refit:
+            return self
+        started = time.perf_counter()
+        covariance = self._stream.covariance(scale=self.scale)
+        self.stream_error_ = self._stream.error()
+        problem, solution = self._solve(covariance)
+        self._keep(problem, self._prove(problem, solution, started))
         return self
 
     def _prove(self, problem: RowSparseProblem, solution: Solution, started: float) -> Solution:
