@@ -1,0 +1,1 @@
+"""Nonnegative Sparse PCA with Provable Guarantees, its section 7 run again."""
