@@ -10,8 +10,8 @@ of R, and the largest sum of k sizes in a row of R. The net is random from three
 so is the bound: it holds with probability 1 - δ, the `confidence` of the certificate. The draws
 are those of a seed, so that `verify` draws them again.
 
-Reference: Asteris, Papailiopoulos, Dimakis, ICML 2014, Theorem 2 and Section 7; the count of
-directions is sharper than theirs, and so is τ (they have λ_{d+1}).
+Reference: Asteris, Papailiopoulos, Dimakis, ICML 2014, Theorem 2 and Section 7. They do not print
+the formula of their bound; this is one for the same idea, with a sharper count of directions.
 """
 
 from dataclasses import dataclass
