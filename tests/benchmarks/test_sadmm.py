@@ -267,3 +267,16 @@ def test_the_tables_are_drawn_from_the_results():
     for name, text in pages.items():
         assert (HERE / f"{name}.md").read_text() == text
         assert (HERE / f"{name}.png").stat().st_size > 10_000
+
+
+def test_row_sparse_auto_explains_the_most_in_figures_5_to_7():
+    points = second = 0
+    for rows in committed("figures567")["sets"].values():
+        for r, k in {(row["r"], row["k"]) for row in rows}:
+            there = {row["method"]: row["span"] for row in rows if (row["r"], row["k"]) == (r, k)}
+            ours = max(span for name, span in there.items() if name.startswith("row-sparse"))
+            points += 1
+            assert ours >= max(there.values()) * (1 - 1e-6)
+            others = {name: s for name, s in there.items() if not name.startswith("row-sparse")}
+            second += r > 1 and max(others, key=others.get).startswith("StSPCA-2S")
+    assert (points, second) == (30, 17)
