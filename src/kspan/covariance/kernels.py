@@ -73,11 +73,12 @@ def moments(X: Any, origin: FloatArray, columns: FloatArray) -> Moments:
             return _sparse_moments(X, origin, columns)
         found: Moments | None = None
         for _, part in pieces(X):
-            centred = part - origin  # float64, whatever X is
-            mean = centred.mean(axis=0)
-            centred -= mean
-            squares = np.einsum("ij,ij->j", centred, centred)
-            piece = Moments(len(centred), mean, squares, centred.T @ (centred @ columns))
+            near = part - origin  # float64, whatever X is
+            count, mean = len(near), near.mean(axis=0)
+            # About the origin first: it is near the mean, so taking the rest off costs no digits.
+            squares = np.einsum("ij,ij->j", near, near) - count * mean * mean
+            SΩ = near.T @ (near @ columns) - np.outer(mean, count * (mean @ columns))
+            piece = Moments(count, mean, np.maximum(squares, 0.0), SΩ)
             found = piece if found is None else found.merge(piece, columns)
     assert found is not None
     return found

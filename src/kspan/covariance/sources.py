@@ -6,22 +6,25 @@ is told with the rows that it went wrong in.
 
 import os
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from mmap import mmap
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kspan.arrays import Index
+from kspan.linalg.threads import available_cores, one_blas_thread
 
-# Of a block of rows in memory, unless told otherwise.
-BLOCK_BYTES = 1 << 26
+# Of a block of rows in memory, unless told otherwise: small enough for memory to be used again.
+BLOCK_BYTES = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -90,15 +93,37 @@ class RowSource(ABC):
         The kernel gets the numbers of a block on some columns and, if given, its part of `rows`.
         """
         result = None
-        for block in self.blocks(columns):
-            more = () if rows is None else (rows[block.start : block.stop],)
-            found = kernel(block.values, *more)
+        for found in self._results(kernel, columns, rows):
             result = found if result is None else merge(result, found)
         return result
 
     def stack(self, kernel: Callable[..., Any], *, columns: Index | None = None) -> NDArray[Any]:
         """Return the results of a kernel on all blocks, one below the other: one pass."""
-        return np.concatenate([kernel(block.values) for block in self.blocks(columns)])
+        return np.concatenate(list(self._results(kernel, columns, None)))
+
+    def _results(
+        self, kernel: Callable[..., Any], columns: Index | None, rows: NDArray[Any] | None
+    ) -> Iterator[Any]:
+        """Yield what a kernel makes of every block, in their order.
+
+        Blocks are read one at a time and worked on in parallel, one core for each: a kernel's
+        products are small, and BLAS would lose more by sharing them out than it gains.
+        """
+
+        def task(start: int, stop: int) -> Any:
+            with lock:
+                block = self._block(start, stop, columns)
+            return kernel(block.values, *(() if rows is None else (rows[start:stop],)))
+
+        lock, n_workers = Lock(), available_cores()
+        waiting: deque[Future[Any]] = deque()
+        with one_blas_thread(), ThreadPoolExecutor(n_workers) as pool:
+            for start, stop in pairwise(self.edges()):
+                waiting.append(pool.submit(task, start, stop))
+                if len(waiting) > n_workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
 
     def project(self, support: Index, axes: NDArray[Any], origin: NDArray[Any]) -> Any:
         """Return the data on a support times axes, minus an origin, in the type of the data."""

@@ -48,7 +48,7 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
             self._check_features(rows, reset=reset)
             scale = self.scale if reset or self.scale_ is None else self.scale_
             # A block is copied a few times on its way through a product.
-            block_bytes = int(get_config()["working_memory"] * 2**20 / 16)
+            block_bytes = int(get_config()["working_memory"] * 2**20 / 64)
             return as_covariance(rows, scale=scale, block_bytes=block_bytes)
         X = validate_data(
             self,

@@ -1,5 +1,6 @@
 """How many threads the linear algebra library uses."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -15,3 +16,10 @@ def one_blas_thread() -> Iterator[None]:
     """
     with threadpool_limits(limits=1, user_api="blas"):
         yield
+
+
+def available_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
