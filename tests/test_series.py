@@ -80,3 +80,35 @@ def test_time_is_shared(problem):
         component_problems(problem, solution.loadings), certificates, strict=True
     ):
         verify(single, certificate)
+
+
+def test_only_deflations_that_leave_something_positive(problem):
+    with pytest.raises(ValueError, match="deflation must be one of"):
+        solve_and_prove(problem, deflation="hotelling")
+    with pytest.raises(ValueError, match="deflation must be one of"):
+        component_problems(problem, np.eye(8)[:, :2], "schur")
+
+
+def test_an_interrupt_during_a_proof_ends_it(problem):
+    def interrupt(progress):
+        if progress.upper is not None:
+            raise KeyboardInterrupt
+
+    solution, certificates = solve_and_prove(
+        problem, level="exact", callback=interrupt, random_state=0
+    )
+    assert solution.status is Status.INTERRUPTED
+    assert len(certificates) == 1
+    assert np.allclose(np.linalg.norm(solution.loadings, axis=0), 1.0)
+
+
+def test_every_component_has_a_checkpoint_of_its_own(problem, tmp_path):
+    path = tmp_path / "search.npz"
+    for _ in range(2):
+        _, certificates = solve_and_prove(
+            problem, level="exact", random_state=0, certify_options={"checkpoint": path}
+        )
+        assert len(certificates) == 3
+    assert sorted(file.name for file in tmp_path.iterdir()) == [
+        "search.npz.1", "search.npz.2", "search.npz.3"
+    ]  # fmt: skip

@@ -4,19 +4,27 @@ A component is proved on what those before it have left of the covariance. A bet
 proof finds takes its component's place before the next one is looked for.
 """
 
+import os
 import time
 from typing import Any
 
 import numpy as np
 
 from kspan.arrays import FloatArray
-from kspan.certificates import Certificate
+from kspan.certificates import Certificate, CertificateStatus
 from kspan.methods import certify, solve
 from kspan.problem import NonnegativeProblem
 from kspan.progress import Callback, Status
 from kspan.solution import LoadingsSolution
 from kspan.solvers.elementsparse.components import worst
 from kspan.solvers.elementsparse.deflation import Deflation
+from kspan.solvers.nonnegative.components import NONNEGATIVE_DEFLATIONS
+
+_AS_STATUS = {
+    CertificateStatus.TIME_LIMIT: Status.TIME_LIMIT,
+    CertificateStatus.INTERRUPTED: Status.INTERRUPTED,
+    CertificateStatus.STOPPED: Status.STOPPED,
+}
 
 
 def component_problems(
@@ -40,12 +48,19 @@ def component_problems(
     >>> second.covariance.diagonal()
     array([0., 1., 1.])
     """
-    left = Deflation(problem.covariance, deflation)
+    left = _deflation(problem, deflation)
     found = []
     for x in loadings.T:
         found.append(NonnegativeProblem(left.current, 1, problem.n_nonzero_coefs))
         left.remove(x)
     return found
+
+
+def _deflation(problem: NonnegativeProblem, kind: str) -> Deflation:
+    """Proofs need what is left to be positive semidefinite."""
+    if kind not in NONNEGATIVE_DEFLATIONS:
+        raise ValueError(f"deflation must be one of {list(NONNEGATIVE_DEFLATIONS)}, got {kind!r}.")
+    return Deflation(problem.covariance, kind)
 
 
 def solve_and_prove(
@@ -70,7 +85,7 @@ def solve_and_prove(
     level : see `kspan.certify`
     deflation : {"remove", "projection", "orthogonalized"}
     random_state, callback, time_limit : as in `kspan.solve`; the time is shared by all components
-    certify_options : more for `kspan.certify`
+    certify_options : more for `kspan.certify`; a checkpoint gets the component's number appended
     **options : of the solver
 
     Returns
@@ -80,10 +95,11 @@ def solve_and_prove(
         The j-th is about the j-th of ``component_problems(problem, solution.loadings)``.
     """
     started, m = time.perf_counter(), problem.n_components
-    left = Deflation(problem.covariance, deflation)
+    left = _deflation(problem, deflation)
     loadings = np.zeros((problem.n_features, m))
     certificates: list[Certificate] = []
     found: list[LoadingsSolution] = []
+    statuses: list[Status] = []
 
     def time_for(share: float) -> float | None:
         """What is left of the time, for a share of the components that are left."""
@@ -99,22 +115,25 @@ def solve_and_prove(
             time_limit=time_for(share), **options,
         )  # fmt: skip
         found.append(first)
+        more = dict(certify_options or {})
+        if m > 1 and more.get("checkpoint") is not None:  # a file for each component
+            more["checkpoint"] = f"{os.fspath(more['checkpoint'])}.{j + 1}"
         certificate = certify(
-            single, first, level, time_limit=time_for(share), callback=callback,
-            **(certify_options or {}),
-        )  # fmt: skip
+            single, first, level, time_limit=time_for(share), callback=callback, **more
+        )
         certificates.append(certificate)
         loadings[certificate.support, j] = certificate.weights[:, 0]
         left.remove(loadings[:, j])
-        if first.status in (Status.INTERRUPTED, Status.STOPPED):
+        statuses += [first.status, _AS_STATUS.get(certificate.status, Status.CONVERGED)]
+        if {Status.INTERRUPTED, Status.STOPPED} & set(statuses):
             break
     if len(certificates) < m:  # told to stop: the rest without proofs
         rest = NonnegativeProblem(left.current, m - len(certificates), problem.n_nonzero_coefs)
-        more = solve(rest, solver, random_state=random_state, time_limit=1e-9, **options)
-        loadings[:, len(certificates) :] = more.loadings
+        last = solve(rest, solver, random_state=random_state, time_limit=1e-9, **options)
+        loadings[:, len(certificates) :] = last.loadings
     solution = LoadingsSolution.from_loadings(
         loadings, loadings.T @ problem.covariance.matmat(loadings), solver=found[0].solver,
-        status=worst([part.status for part in found]),
+        status=worst(statuses),
         history=[float(value) for part in found for value in part.history],
         n_iter=sum(part.n_iter for part in found),
     )  # fmt: skip

@@ -17,11 +17,22 @@ from kspan import (
     solve,
     verify,
 )
-from kspan.certificates.bounds import cone_bound, split_bound
+from kspan.certificates.bounds import cone_bound, split_bound, unit_scale
 from kspan.certificates.cone_relaxation import ConeRelaxation
-from kspan.certificates.witness import Cones, SplitWitness, TreeWitness
+from kspan.certificates.witness import (
+    Cones,
+    DualWitness,
+    NetWitness,
+    SplitWitness,
+    TreeWitness,
+)
 from kspan.covariance.masked import MaskedCovariance
-from kspan.linalg.nonnegative import best_on_support, climb_support, complete_signs
+from kspan.linalg.nonnegative import (
+    best_on_support,
+    climb_support,
+    complete_signs,
+    has_no_interior_optimum,
+)
 from kspan.progress import Status
 from kspan.solution import LoadingsSolution
 from tests.nonnegative_oracles import nonnegative_optimum
@@ -368,3 +379,79 @@ def test_what_certify_refuses():
         certify(problem_of(np.eye(3), 2), solution)
     with pytest.raises(ValueError, match="level must be one of"):
         certify(problem, solution, "best")
+
+
+NEGATIVE = 5 * np.eye(5) - 1 + np.diag([1, 2, 3, 4, 5]) / 1000
+
+
+@pytest.mark.parametrize("k", range(1, 6))
+def test_features_that_all_work_against_each_other(k):
+    """The iteration used to run away here, and the search to force more features than k."""
+    problem = problem_of(NEGATIVE, k)
+    certificate = certify(problem, solve(problem, random_state=0), "exact")
+    assert certificate.status.value == "optimal"
+    assert certificate.lower == pytest.approx(4.005)
+    verify(problem, certificate)
+    tight = certify(problem, solve(problem, random_state=0), "tight")
+    fast = certify(problem, solve(problem, random_state=0), "fast")
+    assert tight.upper <= fast.upper * (1 + 1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_negatively_correlated_features(seed):
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(3, 9))
+    k = int(rng.integers(1, d + 1))
+    A = -np.abs(random_matrix(rng, d, "gaussian"))
+    np.fill_diagonal(A, -np.diagonal(A))
+    A += max(1e-3 - np.linalg.eigvalsh(A)[0], 0.0) * np.eye(d)
+    problem = problem_of(A, k)
+    certificate = certify(problem, thoughtless(problem), "exact")
+    best = nonnegative_optimum(A, k)
+    assert certificate.lower <= best * (1 + 1e-9)
+    assert certificate.upper >= best * (1 - 1e-9)
+    verify(problem, certificate)
+
+
+def test_a_leaf_may_have_no_optimum_of_its_own():
+    both = np.array([[2.0, -1.0], [-1.0, 1.0]])
+    assert has_no_interior_optimum(both)
+    assert not has_no_interior_optimum(np.abs(both))
+    assert not has_no_interior_optimum(np.eye(2)), "not simple"
+    assert not has_no_interior_optimum(np.ones((1, 1)))
+
+
+@pytest.mark.parametrize("dtype", ["i1", "i8", "c16", "f2", "f4"])
+def test_witnesses_of_other_types_are_refused(dtype):
+    """int8 squares wrap around, complex ones may be negative: neither makes a B that is PSD."""
+    A = random_matrix(np.random.default_rng(0), 8, "gaussian")
+    problem = problem_of(A, 4)
+    weakest = int(np.argmin(np.diagonal(A)))
+    witness = DualWitness(
+        unit_scale(float(A.diagonal().max())), np.arange(8), (12 * np.eye(8)).astype(dtype)
+    )
+    forgery = forged(
+        certify(problem, solve(problem, random_state=0), "fast"), support=np.array([weakest]),
+        weights=np.ones((1, 1)), lower=A[weakest, weakest], upper=A[weakest, weakest],
+        witness=witness,
+    )  # fmt: skip
+    with pytest.raises(CertificateError):
+        verify(problem, forgery)
+
+
+def test_the_net_stops_when_told_and_is_verified():
+    problem, solution = faces()
+    told = []
+    certificate = certify(
+        problem, solution, "net", callback=lambda progress: told.append(progress) or len(told) > 1
+    )
+    assert len(told) == 2
+    verify(problem, certificate)
+    whole = certify(problem, solution, "net", rank=3, epsilon=0.05)
+    verify(problem, whole)
+    if isinstance(whole.witness, NetWitness):
+        assert whole.confidence < 1
+        huge = replace(whole.witness, n_directions=10**9)
+        with pytest.raises(CertificateError, match="too many"):
+            verify(problem, forged(whole, witness=huge))

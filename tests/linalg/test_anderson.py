@@ -60,12 +60,18 @@ def test_shape_and_type_are_kept():
         assert proposed.dtype == np.float32
 
 
-def test_a_residual_that_grew_empties_the_memory():
+def test_a_residual_that_grew_leads_back_to_the_best_point():
     step, _ = linear_map(np.random.default_rng(0), 6, 0.9)
     accelerate = Anderson(8, 6, np.float64)
-    iterate(step, np.zeros(6), 5, accelerate)
-    point, image = np.zeros(6), np.full(6, 1e6)
-    np.testing.assert_array_equal(accelerate.propose(point, image), image)
+    point, _ = iterate(step, np.zeros(6), 4, accelerate)
+    best = step(point)
+    far = accelerate.propose(point, best)
+    assert not np.array_equal(far, best)
+    # The last step was the best so far: its plain image is where to go on from.
+    np.testing.assert_array_equal(accelerate.propose(np.zeros(6), np.full(6, 1e6)), best)
+    # And nothing is remembered.
+    again = step(best)
+    np.testing.assert_array_equal(accelerate.propose(best, again), again)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

@@ -68,8 +68,13 @@ def _refuses_overflow(
 
 
 def _require_range(*arrays: FloatArray) -> None:
-    """Refuse what is not finite or too large to be honest."""
+    """Refuse what is not finite, too large to be honest, or not made of doubles.
+
+    Squares of integers may wrap around, and those of complex numbers may be negative.
+    """
     for array in arrays:
+        if array.dtype != np.float64:
+            raise FloatingPointError(f"the witness holds {array.dtype}, not float64")
         if not bool((np.abs(array) <= LARGEST).all()):
             raise FloatingPointError("the witness is not finite, or too large")
 
@@ -152,7 +157,8 @@ def strengthened(
     A: FloatArray, k: int, H: FloatArray, beta: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
     """Return ``A - sym(H) + Diag(β)``, the scores that go with it, and the rounding error."""
-    if not ((np.abs(H) <= LARGEST).all() and (beta >= 0).all() and (beta <= LARGEST).all()):
+    _require_range(H, beta)
+    if not (beta >= 0).all():
         raise FloatingPointError("the strengthening is not finite, too large or negative")
     largest = np.abs(H).max(axis=1, initial=0.0)
     used = largest > 0

@@ -175,9 +175,11 @@ def _feed(sha: Any, value: Any) -> None:
     """Feed a tree of dataclasses and arrays to a hash, with marks between the parts."""
     if isinstance(value, np.ndarray):
         array = np.ascontiguousarray(value)
-        kind = "i8" if array.dtype.kind in "iu" else "f8"
-        sha.update(f"<array {kind} {array.shape}>".encode())
-        sha.update(array.astype(f"<{kind}").tobytes())
+        # With its type, as other numbers of the same value are another witness; all integers
+        # are alike, for an index has another size on another machine.
+        kind = np.dtype("<i8") if array.dtype.kind in "iu" else array.dtype.newbyteorder("<")
+        sha.update(f"<array {kind.str} {array.dtype.kind}{array.shape}>".encode())
+        sha.update(array.astype(kind).tobytes())
     elif is_dataclass(value) and not isinstance(value, type):
         sha.update(f"<{type(value).__name__}>".encode())
         for entry in fields(value):

@@ -153,6 +153,8 @@ class Certifier:
                     if self.level == "net":
                         self.nets()
                 elif self.features.size <= DENSE_LIMIT:
+                    if self.nonnegative:  # signs matter to them no more than to the trace
+                        self.closed_forms()
                     self.search(max_nodes=1 if self.level == "tight" else self.options.max_nodes)
                 else:
                     self.wide()
@@ -236,6 +238,8 @@ class Certifier:
             self.proof.n_eigensolves += 1
             self.proof.offer(bound.value * scale, "net", witness, confidence(witness))
             self.note()
+            if self.monitor.out_of_time():
+                break
 
     # --- tight and exact, as long as A fits
 

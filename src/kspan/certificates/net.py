@@ -8,7 +8,8 @@ where c goes through a net of directions that loses at most ε (`kspan.linalg.ne
 rank-one answer to Vc, and τ the smallest of λ_max(R), the sum of the k largest diagonal entries
 of R, and the largest sum of k sizes in a row of R. The net is random from three dimensions on, and
 so is the bound: it holds with probability 1 - δ, the `confidence` of the certificate. The draws
-are those of a seed, so that `verify` draws them again.
+are those of a seed, so that `verify` draws them again. That probability is about an honest draw:
+somebody who tries many seeds can find one whose net misses. All other bounds need no such trust.
 
 Reference: Asteris, Papailiopoulos, Dimakis, ICML 2014, Theorem 2 and Section 7. They do not print
 the formula of their bound; this is one for the same idea, with a sharper count of directions.
@@ -22,7 +23,7 @@ from kspan.arrays import FloatArray
 from kspan.certificates.bounds import UNIT
 from kspan.certificates.matrices import DENSE_LIMIT
 from kspan.certificates.witness import NetWitness
-from kspan.linalg.net import direction_count, net_directions, net_epsilon
+from kspan.linalg.net import MAX_DIRECTIONS, direction_count, net_directions, net_epsilon
 from kspan.problem import NonnegativeProblem
 
 # Ranks of which the best is taken, their directions, and the chance of all random ones together.
@@ -73,13 +74,15 @@ def confidence(witness: NetWitness) -> float:
 
 def net_bound(problem: NonnegativeProblem, witness: NetWitness) -> NetBound:
     """Compute the bound from the data and the witness; nothing else is believed."""
-    V, k = np.asarray(witness.V, dtype=np.float64), problem.n_nonzero_coefs
+    V, k = witness.V, problem.n_nonzero_coefs
     n, rank = V.shape
-    if n != problem.n_features or not np.isfinite(V).all():
+    if V.dtype != np.float64 or n != problem.n_features or not np.isfinite(V).all():
         raise FloatingPointError("the factor of the net does not fit the problem")
     random = rank > 2
     if not (0 < witness.delta < 1 and confidence(witness) > 0 and witness.n_random >= random):
         raise FloatingPointError("the net has no chance to be right")
+    if not 1 <= witness.n_directions <= MAX_DIRECTIONS:
+        raise FloatingPointError("the net has no directions, or too many")
     epsilon = net_epsilon(witness.n_directions, rank, witness.delta)
     if not epsilon < 1:
         raise FloatingPointError("the net is too coarse for a bound")

@@ -23,7 +23,12 @@ from kspan.certificates.cone_relaxation import ConeRelaxation, ConeSnapshot
 from kspan.certificates.screening import screen
 from kspan.certificates.search import Node
 from kspan.certificates.witness import Cones
-from kspan.linalg.nonnegative import best_on_support, climb_support, complete_signs
+from kspan.linalg.nonnegative import (
+    best_on_support,
+    climb_support,
+    complete_signs,
+    has_no_interior_optimum,
+)
 
 CHECK_EVERY = 20  # steps between two evaluations of the bound
 PATIENCE = 3  # evaluations
@@ -53,6 +58,11 @@ class NonnegativeBranchAndBound(BranchAndBound):
 
     def round(self, node: Node) -> None:
         """Close, shrink or split one node."""
+        if int(node.forced.sum()) == self.k and node.allowed.size > self.k:
+            # As many as may be used are: no other feature can come in.
+            kept = np.flatnonzero(node.forced)
+            node.start = None if node.start is None else node.start.restrict(kept)
+            node.allowed, node.forced = node.allowed[kept], node.forced[kept]
         if self.settle_small(node):
             return
         s, options, is_root = self.s, self.options, node.record == 0
@@ -67,7 +77,9 @@ class NonnegativeBranchAndBound(BranchAndBound):
         while True:
             for _ in range(CHECK_EVERY):
                 relax.step()
-            node.n_iter += CHECK_EVERY
+                node.n_iter += 1
+                if self.out_of_time():
+                    break
             if is_root:
                 self.improve(node, relax.z)
             for factor, cones in self.candidates(node, A, relax):
@@ -141,7 +153,11 @@ class NonnegativeBranchAndBound(BranchAndBound):
         """Split on the feature whose share is least decided; close the node if none is free."""
         free = np.flatnonzero(~node.forced)
         if free.size == 0:
-            self.close(node, "bound", node.bound, self.s.records[node.record].witness)
+            if has_no_interior_optimum(self.A[np.ix_(node.allowed, node.allowed)]):
+                # An optimum uses fewer of these features, and is in another node.
+                self.close(node, "void", -math.inf)
+            else:
+                self.close(node, "bound", node.bound, self.s.records[node.record].witness)
             return
         z = relax.z[free].astype(np.float64)
         undecided = z * (1 - z)

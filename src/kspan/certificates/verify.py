@@ -47,6 +47,7 @@ from kspan.certificates.witness import (
     TraceWitness,
     TreeWitness,
 )
+from kspan.linalg.nonnegative import has_no_interior_optimum
 from kspan.problem import NonnegativeProblem, RowSparseProblem
 
 # Two computations of one number differ by rounding: by less than this share of it.
@@ -69,8 +70,9 @@ def verify(problem: Problem, certificate: Certificate) -> tuple[float, float]:
     Returns
     -------
     lower, upper : float
-        As recomputed, rounded outwards. The upper one of an ε-net holds with the probability
-        ``certificate.confidence``, which is recomputed too.
+        As recomputed, rounded outwards. The upper one of an ε-net (level "net") holds with the
+        probability ``certificate.confidence``, which is recomputed too; it presumes that whoever
+        made it did not choose the seed to that end.
 
     Raises
     ------
@@ -340,13 +342,22 @@ class _TreeChecker:
         """Return the bound of what this record settles, and the children left to visit."""
         record, what = self.tree.records[index], f"node {index}"
         upper = -math.inf
+        if int(forced.sum()) > self.k:
+            return upper, []  # no support
+        allowed, forced = self.only_forced(allowed, forced)
         for step, reduction in enumerate(record.reductions):
             allowed, forced, level = self.cut(reduction, allowed, forced, f"{what}, cut {step}")
             upper = max(upper, level)
             if int(forced.sum()) > self.k or (allowed.size < self.k and not self.at_most):
                 return upper, []  # every support was cut off
+            allowed, forced = self.only_forced(allowed, forced)
         if record.kind == "branched":
             return upper, self.children(index, record, allowed, forced)
+        if record.kind == "void":
+            _need(self.at_most and bool(forced.all()), f"{what}: is not void")
+            void = has_no_interior_optimum(self.A[np.ix_(allowed, allowed)])
+            _need(void, f"{what}: is not void")
+            return upper, []
         if record.kind == "enumerated":
             value = self.enumerate(allowed, forced, what)
         elif record.kind in ("bound", "open"):
@@ -355,6 +366,12 @@ class _TreeChecker:
             raise CertificateError(f"{what}: unknown kind {record.kind!r}")
         _follow(f"{what}, bound", value, record.bound)
         return max(upper, value), []
+
+    def only_forced(self, allowed: Index, forced: Mask) -> tuple[Index, Mask]:
+        """When as many features are forced as may be used, no other one can be."""
+        if self.at_most and int(forced.sum()) == self.k:
+            return allowed[forced], forced[forced]
+        return allowed, forced
 
     def bound(self, index: int, allowed: Index, forced: Mask, what: str) -> Bound:
         _need(0 <= index < len(self.tree.witnesses), f"{what}: there is no witness {index}")

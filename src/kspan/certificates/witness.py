@@ -55,7 +55,10 @@ class Cones:
         block = np.ix_(places, places)
         rows, signs = (M[block] if M.size else M for M in (self.rows, self.signs))
         alpha, beta = (v[places] if v.size else v for v in (self.alpha, self.beta))
-        return Cones(*(part.astype(np.float64) for part in (rows, alpha, signs, beta)))
+        parts = (rows, alpha, signs, beta)
+        if any(part.dtype.kind != "f" for part in parts):
+            raise FloatingPointError("the cones of the witness are not floating numbers")
+        return Cones(*(part.astype(np.float64) for part in parts))
 
     def compact(self) -> "Cones":
         """Return them in float32, with a β that covers the rounding."""
@@ -134,7 +137,8 @@ class Record:
     """One node of the search tree.
 
     kind: "branched" (children cover it), "bound" (its witness bounds it), "enumerated" (all its
-    supports were tried), "open" (not finished; its witness still bounds it).
+    supports were tried), "void" (nonnegative: all features are forced, and no vector that uses all
+    of them is optimal), "open" (not finished; its witness still bounds it).
     """
 
     parent: int

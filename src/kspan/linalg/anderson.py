@@ -16,9 +16,9 @@ class Anderson:
     """Propose the next point of a fixed-point iteration from a point and its image.
 
     For a map g with residual f = g(v) - v the next point is ``g(v_n) - Σ c_j Δg_j`` with c
-    minimising ``‖f_n - Σ c_j Δf_j‖`` over the last steps. A bad step costs one iteration: the
-    memory is emptied when the residual has grown. Cost: two products with a (memory × size)
-    array.
+    minimising ``‖f_n - Σ c_j Δf_j‖`` over the last steps. When the residual has grown, the memory
+    is emptied and the iteration goes back to the best point. Cost: two products with an array of
+    memory × size numbers.
     """
 
     def __init__(self, memory: int, size: int, dtype: Any) -> None:
@@ -32,6 +32,7 @@ class Anderson:
         """Forget all steps."""
         self._count = 0
         self._smallest = np.inf
+        self._safe: NDArray[np.floating] | None = None
         self._last: tuple[NDArray[np.floating], NDArray[np.floating]] | None = None
 
     def propose(
@@ -43,9 +44,13 @@ class Anderson:
         if not np.isfinite(size):
             self.clear()
             return image
-        if size > GROWTH * self._smallest:
+        if size > GROWTH * self._smallest and self._safe is not None:
+            # Back to where it was best: from a point that is far off it may never return.
+            safe = self._safe
             self.clear()
-        self._smallest = min(self._smallest, size)
+            return safe
+        if size <= self._smallest:
+            self._smallest, self._safe = size, image
         if self._last is not None:
             slot = self._count % self.memory
             np.subtract(f, self._last[0], out=self._df[slot])
