@@ -19,6 +19,7 @@ from kspan import (
 )
 from kspan.certificates.bounds import cone_bound, split_bound, unit_scale
 from kspan.certificates.cone_relaxation import ConeRelaxation
+from kspan.certificates.net import confidence, net_bound, net_witnesses
 from kspan.certificates.witness import (
     Cones,
     DualWitness,
@@ -455,3 +456,21 @@ def test_the_net_stops_when_told_and_is_verified():
         huge = replace(whole.witness, n_directions=10**9)
         with pytest.raises(CertificateError, match="too many"):
             verify(problem, forged(whole, witness=huge))
+
+
+def test_the_bound_of_the_net_holds_as_often_as_it_says():
+    """Coarse nets, so that chance has a chance: misses are allowed at the rate they state."""
+    rng = np.random.default_rng(0)
+    missed = expected = 0.0
+    for trial in range(150):
+        A = random_matrix(rng, 7, KINDS[trial % len(KINDS)])
+        A[0, 0] += not A.any()
+        problem = problem_of(A, int(rng.integers(1, 8)))
+        best = nonnegative_optimum(A, problem.n_nonzero_coefs)
+        scale = unit_scale(float(A.diagonal().max()))
+        for witness in net_witnesses(problem, scale, 3, 0.2):
+            witness = replace(witness, seed=trial)
+            upper = net_bound(problem, witness).value * scale
+            missed += upper < best * (1 - 1e-9)
+            expected += 1 - confidence(witness)
+    assert missed <= expected
