@@ -4,10 +4,11 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 import zarr
 
 from kspan import FeatureSparsePCA, FeatureSparseSelector, as_covariance
-from kspan.covariance import chunked
+from kspan.covariance import chunked, sparse_data
 from kspan.covariance.sources import ArraySource, FileSource, RowSource, as_source, open_source
 from tests.out_of_core import OUT_OF_CORE, npy, parquet
 
@@ -113,6 +114,18 @@ def test_few_passes_over_costly_data(X, rng, monkeypatch):
     np.testing.assert_array_equal(fitted.get_support(), reference.get_support())
     assert fitted.objective_ == pytest.approx(reference.objective_, rel=1e-10)
     assert np.all(np.diff(fitted.objective_history_) >= 0)
+
+
+def test_very_many_sparse_features_go_by_candidates(rng, monkeypatch):
+    monkeypatch.setattr(sparse_data, "MANY_FEATURES", 100)
+    X = rng.random((300, 600)) * (rng.random((300, 600)) < 0.1)
+    X[:, 40:52] += rng.random((300, 1))
+    asked = {"n_components": 1, "n_features_to_select": 12, "random_state": 0}
+    fitted = FeatureSparsePCA(**asked).fit(sp.csr_array(X))
+    assert fitted.get_support(indices=True).tolist() == list(range(40, 52))
+    assert fitted.n_passes_ <= 12, "two for a product with sparse data"
+    reference = FeatureSparsePCA(**asked).fit(X)
+    assert fitted.objective_ == pytest.approx(reference.objective_, rel=1e-10)
 
 
 def test_few_passes_honour_include_and_exclude(rng, monkeypatch):

@@ -76,7 +76,7 @@ class Covariance(ABC):
 
     @property
     def reads_are_costly(self) -> bool:
-        """Whether methods should count passes rather than operations."""
+        """Whether methods should make few products with all features rather than many."""
         return False
 
     @property

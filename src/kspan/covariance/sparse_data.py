@@ -13,8 +13,17 @@ from kspan.linalg.moments import block_slices
 SPARSE_GRAM_WORK = 1e8
 
 
+# Beyond this many features, dense columns for many starts at once would fill the memory.
+MANY_FEATURES = 100_000
+
+
 class SparseDataCovariance(DataCovariance):
     """Data in scipy's CSR or CSC format. The zeros stay unstored; the mean is subtracted later."""
+
+    @property
+    def reads_are_costly(self) -> bool:
+        """Whether there are too many features for many dense columns."""
+        return self.n_features > MANY_FEATURES
 
     @classmethod
     def measure(cls, X: Any, *, scale: bool | FloatArray, ddof: int) -> Self:

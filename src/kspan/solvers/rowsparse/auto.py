@@ -9,12 +9,13 @@ at is a fixed point that single swaps can leave. So:
 3. pair swaps on the best distinct results, each followed by IPU;
 4. kicks: a few features of the best support are exchanged at random, then IPU and swaps.
 
-Data whose reads are costly (on disk) goes by way of a few hundred candidate features: at most six
-passes, see `candidates.py`.
+Data whose reads are costly (on disk, or with more than 100,000 sparse features) goes by way of a
+few hundred candidate features: at most six passes, see `candidates.py`.
 
 Cost: a few dozen times that of IPU. Budgets are counts, so the same seed gives the same answer.
 
-Guarantee: never worse than Go and IPU from the low-rank start.
+Guarantee: never worse than Go and IPU from the low-rank start, but for data that goes by way of
+candidates.
 """
 
 import numpy as np
@@ -24,7 +25,7 @@ from kspan.linalg.threads import one_blas_thread
 from kspan.problem import RowSparseProblem, require_count
 from kspan.progress import Callback, Monitor, Status
 from kspan.solution import Candidate, Solution
-from kspan.solvers.rowsparse.candidates import by_candidates
+from kspan.solvers.rowsparse.candidates import by_candidates, candidate_count, size_of_all
 from kspan.solvers.rowsparse.fps import convex_candidate
 from kspan.solvers.rowsparse.go import low_rank_candidate
 from kspan.solvers.rowsparse.ipu import IPU
@@ -73,7 +74,8 @@ def auto(
         if count is not None:
             require_count(name, count, 0)
     monitor = Monitor("auto", callback, time_limit)
-    if problem.covariance.reads_are_costly and isinstance(init, str):
+    few = candidate_count(problem) < size_of_all(problem)
+    if few and problem.covariance.reads_are_costly and isinstance(init, str):
         return by_candidates(
             problem,
             lambda small: auto(

@@ -53,8 +53,7 @@ def by_candidates(
     rng : numpy.random.Generator
     monitor : says when to stop
     """
-    k = problem.n_features_to_select
-    size = min(max(FEWEST, PER_FEATURE * k), max(MOST, 2 * k))
+    k, size = problem.n_features_to_select, candidate_count(problem)
     chosen = _first_candidates(problem, size, rng)
     history: list[float] = []
     n_iter = 0
@@ -86,6 +85,12 @@ def by_candidates(
         chosen = np.union1d(chosen, more)
     assert best is not None
     return replace(best, history=np.maximum.accumulate(history), n_iter=n_iter)
+
+
+def candidate_count(problem: RowSparseProblem) -> int:
+    """Return how many candidates there are at first; all features, if there are no more."""
+    k = problem.n_features_to_select
+    return min(max(FEWEST, PER_FEATURE * k), max(MOST, 2 * k), size_of_all(problem))
 
 
 def size_of_all(problem: RowSparseProblem) -> int:
