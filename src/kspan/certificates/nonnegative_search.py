@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.certificates.bounds import Bound, cone_bound, dual_bound
+from kspan.certificates.bounds import Bound, dual_bound, full_bound
 from kspan.certificates.branch_and_bound import BranchAndBound
 from kspan.certificates.branching import best_by_enumeration
 from kspan.certificates.cone_relaxation import ConeRelaxation, ConeSnapshot
@@ -143,9 +143,8 @@ class NonnegativeBranchAndBound(BranchAndBound):
     ) -> Bound | None:
         """The rigorous bound; None when the witness gives none."""
         self.s.n_eigensolves += 1
-        every = np.arange(len(A))
         try:
-            return cone_bound(A, factor, cones.on(every), 1, self.k, node.forced, self.n_samples)
+            return full_bound(A, factor, cones, 1, self.k, node.forced, self.n_samples)
         except (FloatingPointError, np.linalg.LinAlgError):
             return None
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.linalg.blas
 
-from kspan.arrays import FloatArray, Index
+from kspan.arrays import FloatArray, Index, Mask
 from kspan.covariance.base import Covariance
 from kspan.covariance.kernels import product
 from kspan.linalg.eigen import (
@@ -28,6 +28,16 @@ FLOAT32_TOL = 1e-5
 def row_edges(n_samples: int, size: int) -> Index:
     """Return where blocks of equal size, of at least `size` rows if possible, begin and end."""
     return np.linspace(0, n_samples, max(1, n_samples // size) + 1).astype(np.intp)
+
+
+def constant_columns(n: int, mean: FloatArray, squares: FloatArray) -> Mask:
+    """Say which columns of n rows are constant, from means and sums of squared deviations.
+
+    A constant column has a variance of rounding size, not zero: the error of its mean.
+    """
+    eps = np.finfo(np.float64).eps
+    found: Mask = squares <= n * (n * eps * np.abs(mean)) ** 2
+    return found
 
 
 class DataCovariance(Covariance):
@@ -65,9 +75,7 @@ class DataCovariance(Covariance):
     ) -> Self:  # fmt: skip
         """Build from X, its column means and its column sums of squared deviations."""
         n = X.shape[0]
-        # A constant column has a variance of rounding size, not zero: the error of its mean.
-        eps = np.finfo(np.float64).eps
-        constant = squares <= n * (n * eps * np.abs(mean)) ** 2
+        constant = constant_columns(n, mean, squares)
         variances = np.where(constant, 0.0, squares / (n - ddof))
         if isinstance(scale, np.ndarray):
             return cls(X, mean, scale, variances / scale**2, ddof)

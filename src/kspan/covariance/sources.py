@@ -60,9 +60,11 @@ class RowSource(ABC):
 
     def edges(self) -> list[int]:
         """Return where blocks begin and end."""
-        n, d = self.shape
-        step = max(1, self.block_bytes // max(1, d * self.dtype.itemsize))
-        return [*range(0, n, step), n]
+        n = self.shape[0]
+        return [*range(0, n, self._rows_per_block()), n]
+
+    def _rows_per_block(self) -> int:
+        return max(1, self.block_bytes // max(1, self.shape[1] * self.dtype.itemsize))
 
     def blocks(self, columns: Index | None = None) -> Iterator[Block]:
         """Yield all rows, the next block being read while one is worked on."""
@@ -182,9 +184,8 @@ class ArraySource(RowSource):
         """Whole chunks of the array, so that none is read twice."""
         chunks = getattr(self.array, "chunks", None)
         rows = int(chunks[0]) if chunks else 1
-        n, d = self.shape
-        step = max(1, self.block_bytes // max(1, d * self.dtype.itemsize))
-        return [*range(0, n, max(rows, step // rows * rows)), n]
+        n = self.shape[0]
+        return [*range(0, n, max(rows, self._rows_per_block() // rows * rows)), n]
 
 
 class FileSource(RowSource):

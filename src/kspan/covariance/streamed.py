@@ -24,6 +24,7 @@ import numpy as np
 import scipy.sparse
 
 from kspan.covariance.base import Covariance
+from kspan.covariance.data import constant_columns
 from kspan.covariance.dense import DenseCovariance
 from kspan.covariance.dense_data import DenseDataCovariance
 from kspan.covariance.unit import UnitCovariance
@@ -106,8 +107,7 @@ class RowStream:
                 "one sample has no variance."
             )
         divisor = self.count - ddof
-        eps = np.finfo(np.float64).eps
-        constant = self.squares <= self.count * (self.count * eps * np.abs(self.mean)) ** 2
+        constant = constant_columns(self.count, self.mean, self.squares)
         variances = np.where(constant, 0.0, self.squares / divisor)
         if not variances.any():
             raise ValueError("All features are constant: there is no variance to explain.")
