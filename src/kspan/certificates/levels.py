@@ -153,7 +153,7 @@ class Certifier:
                     if self.level == "net":
                         self.nets()
                 elif self.features.size <= DENSE_LIMIT:
-                    if self.nonnegative:  # signs matter to them no more than to the trace
+                    if self.nonnegative:  # its iteration may do worse than closed forms
                         self.closed_forms()
                     self.search(max_nodes=1 if self.level == "tight" else self.options.max_nodes)
                 else:

@@ -49,6 +49,7 @@ def by_candidates(
     Parameters
     ----------
     problem : RowSparseProblem
+        With more features than candidates (`candidate_count`).
     solve_small : solves the problem on the candidates, whose covariance is in memory
     rng : numpy.random.Generator
     monitor : says when to stop
@@ -102,8 +103,6 @@ def _first_candidates(problem: RowSparseProblem, size: int, rng: np.random.Gener
     """Return the features that score best by two looks at A, and by their variance."""
     covariance, m = problem.covariance, problem.n_components
     d, k = problem.n_features, problem.n_features_to_select
-    if size >= size_of_all(problem):
-        return np.flatnonzero(problem.allowed)
     width = min(m + OVERSAMPLING, d)
     sketch = covariance.sketch
     if sketch is None or sketch[1].shape[1] < width:
@@ -115,7 +114,8 @@ def _first_candidates(problem: RowSparseProblem, size: int, rng: np.random.Gener
     inside = basis.T @ image
     values, turn = np.linalg.eigh((inside + inside.T) / 2)
     leading = image @ turn[:, ::-1][:, :m]  # A W for the Ritz vectors W
-    ritz = np.maximum(values[::-1][:m], np.finfo(float).tiny)
+    # Beyond the rank a Ritz value is rounding, and so is the direction: it must not be blown up.
+    ritz = np.maximum(values[::-1][:m], np.finfo(float).eps * values[-1])
     wanted: list[FloatArray] = [
         np.linalg.norm(leading / np.sqrt(ritz), axis=1),
         np.linalg.norm(leading, axis=1),
