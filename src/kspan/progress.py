@@ -63,6 +63,38 @@ class Progress:
 Callback = Callable[[Progress], bool | None]
 
 
+@dataclass(frozen=True)
+class Reading:
+    """How far a pass over data in blocks has got."""
+
+    label: str
+    n_passes: int  # the number of this pass, the first being 1
+    rows: int
+    n_rows: int
+    seconds: float  # since the pass began
+
+
+def log_reading(reading: Reading) -> None:
+    """Show passes and rows on standard error: what ``verbose`` does for data in blocks.
+
+    A terminal gets a bar that grows, anything else a line when a pass is done.
+    """
+    done = reading.rows >= reading.n_rows
+    terminal = sys.stderr.isatty()
+    if not (done or terminal):
+        return
+    text = f"{reading.rows:,} of {reading.n_rows:,} rows   {reading.seconds:.1f} s"
+    if terminal:
+        filled = BAR_WIDTH * reading.rows // max(reading.n_rows, 1)
+        text = f"{'█' * filled}{'░' * (BAR_WIDTH - filled)}  {text}"
+    start, end = ("\r", "\n" if done else "") if terminal else ("", "\n")
+    sys.stderr.write(f"{start}[kspan] pass {reading.n_passes:3d}   {text}{end}")
+    sys.stderr.flush()
+
+
+BAR_WIDTH = 24
+
+
 def log_progress(progress: Progress) -> None:
     """Write one line for each step to standard error: the callback behind ``verbose``."""
     if progress.upper is None:

@@ -16,7 +16,7 @@ from kspan import (
     StiefelSparsePCA,
     as_covariance,
 )
-from kspan.covariance import chunked, sparse_data
+from kspan.covariance import chunked, sources, sparse_data
 from kspan.covariance.sources import ArraySource, FileSource, RowSource, as_source, open_source
 from tests.out_of_core import OUT_OF_CORE, npy, parquet
 
@@ -277,3 +277,27 @@ def test_chunks_are_not_read_twice(X, tmp_path):
     array = zarr.open(tmp_path / "a.zarr", mode="w", shape=X.shape, dtype="f8", chunks=(10, 12))
     array[:] = X
     assert as_source(array).edges() == [*range(0, 101, 10), 101]
+
+
+def test_a_pass_tells_how_far_it_is(X, monkeypatch):
+    monkeypatch.setattr(sources, "REPORT_EVERY", -1.0)  # every block
+    rows = open_source(npy(X))
+    seen = []
+    rows.on_rows = seen.append
+    covariance = as_covariance(rows)
+    covariance.matmat(np.ones((12, 1)))
+    assert {reading.n_passes for reading in seen} == {1, 2}
+    for n_passes in (1, 2):
+        told = [reading.rows for reading in seen if reading.n_passes == n_passes]
+        assert told == rows.edges()[1:]
+        assert len(told) > 3
+        assert told[-1] == 101 == seen[-1].n_rows
+
+
+def test_verbose_shows_passes_and_rows(X, capsys):
+    FeatureSparsePCA(2, 4, verbose=1).fit(npy(X))
+    lines = [line for line in capsys.readouterr().err.splitlines() if "pass" in line]
+    assert lines, "no pass was shown"
+    assert all("101 of 101 rows" in line for line in lines), "one line a pass in a pipe"
+    FeatureSparsePCA(2, 4).fit(npy(X))
+    assert capsys.readouterr().err == ""

@@ -141,3 +141,10 @@ def test_a_cluster_gives_the_same_answer_even_if_a_worker_dies(X, rng):
         reference = FeatureSparsePCA(2, 4, solver="ipu").fit(Y)
         assert np.array_equal(fitted.get_support(), reference.get_support())
         assert fitted.objective_ == pytest.approx(reference.objective_, rel=1e-8)
+
+
+def test_verbose_shows_passes(X, capsys):
+    FeatureSparsePCA(2, 4, verbose=1).fit(da.from_array(X, chunks=(20, -1)))
+    lines = [line for line in capsys.readouterr().err.splitlines() if "pass" in line]
+    assert lines
+    assert all(f"{len(X)} of {len(X)} rows" in line for line in lines)

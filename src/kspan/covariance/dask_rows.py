@@ -5,7 +5,9 @@ worker that dies takes its blocks with it, and the scheduler computes them again
 functions, so the answer stays the same.
 """
 
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -90,7 +92,8 @@ class DaskRows(RowSource):
             results.append(run(block, *more))
         while len(results) > 1:
             results = [fold(results[i : i + FAN_IN]) for i in range(0, len(results), FAN_IN)]
-        return results[0].compute()
+        with self._one_pass():
+            return results[0].compute()
 
     def stack(self, kernel: Callable[..., Any], *, columns: Index | None = None) -> NDArray[Any]:
         """Return the results of a kernel on all blocks, one below the other: one pass."""
@@ -99,8 +102,18 @@ class DaskRows(RowSource):
 
         run = delayed(kernel, pure=False)
         tasks = (run(block) for *_, block in self._tasks(columns))
-        results = compute(*tasks)  # type: ignore[no-untyped-call]
+        with self._one_pass():
+            results = compute(*tasks)  # type: ignore[no-untyped-call]
         return np.concatenate(results)
+
+    @contextmanager
+    def _one_pass(self) -> Iterator[None]:
+        """Report the beginning and the end of a pass: between them the scheduler is at work."""
+        self._passes += 1
+        started = time.perf_counter()
+        self._report(0, started)
+        yield
+        self._report(self.shape[0], started)
 
     def project(self, support: Index, axes: NDArray[Any], origin: NDArray[Any]) -> Any:
         """Return a dask array: nothing is computed yet."""
@@ -109,7 +122,7 @@ class DaskRows(RowSource):
             dtype=self.dtype, chunks=(self.array.chunks[0], (axes.shape[1],)),
         )  # fmt: skip
 
-    def blocks(self, columns: Index | None = None) -> Iterator[Block]:
+    def _blocks(self, columns: Index | None) -> Iterator[Block]:
         """Yield the blocks one after the other, on this machine."""
         edges = self.edges()
         for start, stop in pairwise(edges):

@@ -5,6 +5,7 @@ is told with the rows that it went wrong in.
 """
 
 import os
+import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -15,16 +16,22 @@ from itertools import pairwise
 from mmap import mmap
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kspan.arrays import Index
 from kspan.linalg.threads import available_cores, one_blas_thread
+from kspan.progress import Reading
 
 # Of a block of rows in memory, unless told otherwise: small enough for memory to be used again.
 BLOCK_BYTES = 1 << 24
+
+# Seconds between two reports of how far a pass has got.
+REPORT_EVERY = 0.1
+
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,7 @@ class RowSource(ABC):
     label : what to call it in messages
     feature_names : names of the columns, if it has any
     block_bytes : about how large a block is
+    on_rows : called with a `Reading` as a pass goes on
     """
 
     shape: tuple[int, int]
@@ -53,6 +61,8 @@ class RowSource(ABC):
     label: str
     feature_names: NDArray[Any] | None = None
     block_bytes: int = BLOCK_BYTES
+    on_rows: Callable[[Reading], None] | None = None
+    _passes: int = 0
 
     @abstractmethod
     def read(self, start: int, stop: int) -> NDArray[Any]:
@@ -68,6 +78,25 @@ class RowSource(ABC):
 
     def blocks(self, columns: Index | None = None) -> Iterator[Block]:
         """Yield all rows, the next block being read while one is worked on."""
+        return self._watched(self._blocks(columns))
+
+    def _watched(self, parts: Iterator[Part]) -> Iterator[Part]:
+        """Hand on what comes of the blocks, one by one, and report how many rows are done."""
+        self._passes += 1
+        started = reported = time.perf_counter()
+        for part, rows in zip(parts, self.edges()[1:], strict=True):
+            now = time.perf_counter()
+            if rows == self.shape[0] or now - reported > REPORT_EVERY:
+                self._report(rows, started)
+                reported = now
+            yield part
+
+    def _report(self, rows: int, started: float) -> None:
+        if self.on_rows is not None:
+            seconds = time.perf_counter() - started
+            self.on_rows(Reading(self.label, self._passes, rows, self.shape[0], seconds))
+
+    def _blocks(self, columns: Index | None) -> Iterator[Block]:
         edges = self.edges()
         ranges = list(pairwise(edges))
         with ThreadPoolExecutor(1) as reader:
@@ -95,13 +124,13 @@ class RowSource(ABC):
         The kernel gets the numbers of a block on some columns and, if given, its part of `rows`.
         """
         result = None
-        for found in self._results(kernel, columns, rows):
+        for found in self._watched(self._results(kernel, columns, rows)):
             result = found if result is None else merge(result, found)
         return result
 
     def stack(self, kernel: Callable[..., Any], *, columns: Index | None = None) -> NDArray[Any]:
         """Return the results of a kernel on all blocks, one below the other: one pass."""
-        return np.concatenate(list(self._results(kernel, columns, None)))
+        return np.concatenate(list(self._watched(self._results(kernel, columns, None))))
 
     def _results(
         self, kernel: Callable[..., Any], columns: Index | None, rows: NDArray[Any] | None

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_n_features, check_is_fitted, validat
 
 from kspan.covariance import Covariance, as_covariance, as_source
 from kspan.covariance.sources import RowSource
-from kspan.progress import Callback, combine, log_progress
+from kspan.progress import Callback, combine, log_progress, log_reading
 
 # Of the parameters that every estimator has.
 COMMON_CONSTRAINTS: dict[str, list[Any]] = {
@@ -46,6 +46,7 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
         rows = None if precomputed else as_source(X)
         if rows is not None:
             self._check_features(rows, reset=reset)
+            rows.on_rows = log_reading if self.verbose else None
             scale = self.scale if reset or self.scale_ is None else self.scale_
             # A block is copied a few times on its way through a product.
             block_bytes = int(get_config()["working_memory"] * 2**20 / 64)
