@@ -121,6 +121,7 @@ def certify(
         raise ValueError(f"time_limit must be positive, got {time_limit!r}.")
     if rank is not None:
         require_count("rank", rank, 1)
+    problem.covariance.ensure_psd()  # bounds rely on it
     if isinstance(problem, NonnegativeProblem):
         best = _nonnegative_point(problem, solution)
         heuristic: Heuristic = partial(climb, problem)
@@ -394,11 +395,12 @@ def solve(
     if "init" in known and init is not None:
         options["init"] = init
     if "rng" in known:
-        options["rng"] = _generator(random_state)
+        options["rng"] = generator(random_state)
     return method(problem, callback=callback, time_limit=time_limit, **options)
 
 
-def _generator(random_state: RandomState) -> np.random.Generator:
+def generator(random_state: RandomState) -> np.random.Generator:
+    """Return a generator of random numbers from whatever names one."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31, size=4))
     return np.random.default_rng(random_state)

@@ -1,5 +1,7 @@
 """Every certificate has the optimum between its bounds, whatever the data."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from kspan import RowSparseProblem, as_covariance, certify, solve, verify
 from kspan.certificates import levels
 from kspan.certificates.search import Options
+from kspan.covariance import dense
 from tests.certificates.helpers import (
     KINDS,
     RELAX,
@@ -361,3 +364,23 @@ def test_first_support_is_feasible():
     """The helper of these tests."""
     problem = matrix_problem(np.eye(6), 1, 3, include=[5], exclude=[0, 1])
     np.testing.assert_array_equal(first_support(problem), [2, 3, 5])
+
+
+@pytest.mark.parametrize("level", ["fast", "tight", "exact"])
+@pytest.mark.parametrize("large", [False, True])
+def test_a_float32_covariance_that_is_not_quite_psd(rng, monkeypatch, level, large):
+    """Its k largest variances may sum to less than k features explain, unless it is mended."""
+    if large:
+        monkeypatch.setattr(dense, "CHOLESKY_LIMIT", 0)
+    d, k = 8, 6
+    Q = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    A = (Q * [1.0, *[-1e-4] * (d - 1)]) @ Q.T
+    A = ((A + A.T) / 2).astype(np.float32)
+    given = max(np.linalg.eigvalsh(A[np.ix_(s, s)])[-1] for s in combinations(range(d), k))
+    problem = RowSparseProblem(as_covariance(A, kind="covariance"), 1, k)
+    certificate = certify(problem, solve(problem, random_state=0), level)
+    mended = problem.covariance.submatrix(np.arange(d))
+    best = max(np.linalg.eigvalsh(mended[np.ix_(s, s)])[-1] for s in combinations(range(d), k))
+    assert certificate.upper >= best * (1 - 1e-12)
+    assert best == pytest.approx(given, abs=4e-4), "mended no more than its rounding"
+    assert verify(problem, certificate)

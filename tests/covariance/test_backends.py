@@ -217,3 +217,19 @@ def test_unsigned_integers_do_not_overflow():
     np.testing.assert_allclose(
         as_covariance(X).submatrix(np.arange(2)), np.cov(X.astype(float), rowvar=False)
     )
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_fingerprint_is_that_of_the_numbers(rng, shape):
+    """The same however the numbers are stored; another one for any other numbers."""
+    X = sparse_numbers(rng, SHAPES[shape])
+    prints = {name: as_covariance(form(X)).fingerprint() for name, form in BACKENDS.items()}
+    assert len(set(prints.values())) == 1, prints
+    one = prints["dense"]
+    changed = X.copy()
+    changed[3, 4] = np.nextafter(changed[3, 4], np.inf)
+    for other in (changed, X[::-1], X[:, ::-1], X[:-1], X[:, :-1], np.vstack([X, X[:1]])):
+        assert as_covariance(other).fingerprint() != one
+    zeros = sp.csr_array(X)
+    zeros.data[:2] = 0.0  # stored, but zero
+    assert as_covariance(zeros).fingerprint() == as_covariance(zeros.toarray()).fingerprint()

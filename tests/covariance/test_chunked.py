@@ -6,19 +6,14 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import zarr
-from sklearn.base import clone
 
 from kspan import (
-    ElementSparsePCA,
     FeatureSparsePCA,
-    FeatureSparseSelector,
-    NonnegativeSparsePCA,
-    StiefelSparsePCA,
     as_covariance,
 )
 from kspan.covariance import chunked, sources, sparse_data
 from kspan.covariance.sources import ArraySource, FileSource, RowSource, as_source, open_source
-from tests.out_of_core import OUT_OF_CORE, npy, parquet
+from tests.out_of_core import npy, parquet
 
 
 @pytest.fixture(autouse=True)
@@ -76,29 +71,6 @@ def test_fortran_order_and_other_types(X):
         assert covariance.dtype == np.float64
         np.testing.assert_allclose(covariance.submatrix(np.arange(12)), expected, atol=1e-10)
     assert as_covariance(npy(X.astype(">f4"))).dtype == np.float32
-
-
-@pytest.mark.parametrize("kind", OUT_OF_CORE)
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        FeatureSparsePCA(2, 4, random_state=0),
-        FeatureSparseSelector(2, 4, random_state=0),
-        StiefelSparsePCA(2, n_nonzero_coefs=3, random_state=0),
-        ElementSparsePCA(2, 3),
-        NonnegativeSparsePCA(2, 3, random_state=0),
-    ],
-    ids=lambda estimator: type(estimator).__name__,
-)
-def test_fit_transform_and_score(X, kind, estimator):
-    reference, fitted = clone(estimator).fit(X), clone(estimator)
-    given = OUT_OF_CORE[kind](X)
-    fitted.fit(given)
-    np.testing.assert_array_equal(fitted.get_support(), reference.get_support())
-    assert fitted.objective_ == pytest.approx(reference.objective_, rel=1e-8)
-    np.testing.assert_allclose(fitted.transform(given), reference.transform(X), atol=1e-8)
-    assert fitted.score(given) == pytest.approx(reference.score(X))
-    assert fitted.n_features_in_ == 12
 
 
 def test_names_come_from_parquet(X):

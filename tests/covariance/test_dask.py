@@ -14,11 +14,8 @@ import scipy.sparse as sp
 from dask.distributed import Client, LocalCluster
 
 from kspan import (
-    ElementSparsePCA,
     FeatureSparsePCA,
-    FeatureSparseSelector,
     NonnegativeSparsePCA,
-    StiefelSparsePCA,
     as_covariance,
 )
 
@@ -69,33 +66,6 @@ def test_equals_the_matrix(X, kind, scale, rng):
     np.testing.assert_allclose(covariance.back(Z) / 102, A @ W, **tolerance)
     columns, product = covariance.sketch
     np.testing.assert_allclose(product, A @ columns, **tolerance)
-
-
-@pytest.mark.parametrize("kind", ["array", "sparse", "dataframe"])
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        FeatureSparsePCA(2, 4, random_state=0),
-        FeatureSparseSelector(2, 4, random_state=0),
-        StiefelSparsePCA(2, n_nonzero_coefs=3, random_state=0),
-        ElementSparsePCA(2, 3),
-        NonnegativeSparsePCA(2, 3, random_state=0),
-    ],
-)
-def test_every_estimator(X, kind, estimator):
-    reference = estimator.fit(X)
-    support, objective, scores = (
-        reference.get_support(), reference.objective_, reference.transform(X)
-    )  # fmt: skip
-    given = KINDS[kind](X)
-    fitted = estimator.fit(given)
-    np.testing.assert_array_equal(fitted.get_support(), support)
-    assert fitted.objective_ == pytest.approx(objective, rel=1e-8)
-    projected = fitted.transform(given)
-    assert isinstance(projected, da.Array) or isinstance(estimator, FeatureSparseSelector)
-    np.testing.assert_allclose(np.asarray(projected), scores, atol=1e-8)
-    if kind == "dataframe":
-        assert list(fitted.feature_names_in_) == NAMES
 
 
 def test_bad_blocks_name_their_rows(X):

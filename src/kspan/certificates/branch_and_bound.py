@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index, Mask
-from kspan.certificates import storage
 from kspan.certificates.bounds import UNIT, Bound, dual_bound, spread, strengthened
 from kspan.certificates.branching import best_by_enumeration, branching_feature
 from kspan.certificates.cone_relaxation import ConeRelaxation, ConeSnapshot
@@ -39,6 +38,7 @@ from kspan.certificates.witness import (
     Strengthening,
 )
 from kspan.progress import Monitor, Status
+from kspan.storage import load_file, save_file
 
 # scores of all features, those forced in, those left out -> a support
 Heuristic = Callable[[FloatArray, Index, Index], Index]
@@ -66,7 +66,7 @@ class Keeper:
         if not os.path.exists(self.path):
             return None
         types = (Checkpoint, Search, Node, Snapshot, ConeSnapshot, *TYPES)
-        checkpoint = storage.load(self.path, types)
+        checkpoint = load_file(self.path, types)
         if checkpoint.fingerprint != self.fingerprint:
             raise ValueError(
                 f"The checkpoint {os.fspath(self.path)!r} belongs to another problem; "
@@ -77,7 +77,7 @@ class Keeper:
 
     def save(self, search: Search) -> None:
         """Write atomically."""
-        storage.save(self.path, Checkpoint(self.fingerprint, search))
+        save_file(self.path, Checkpoint(self.fingerprint, search))
 
 
 def start_search(A: FloatArray, scale: float, m: int, k: int, forced: Mask, allowed: Index,

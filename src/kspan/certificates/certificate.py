@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.certificates import storage
 from kspan.certificates.bounds import best_sum
 from kspan.certificates.witness import TYPES, PathWitness, Witness
+from kspan.storage import load_file, save_file
 
 # A gap of at most this share of the optimum is called optimal.
 OPTIMAL_GAP = 1e-6
@@ -160,12 +160,12 @@ class Certificate:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to a file (``.npz``, no pickles), atomically."""
-        storage.save(path, self)
+        save_file(path, self)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Certificate":
         """Read what `save` wrote. Nothing is believed until `kspan.verify` has passed it."""
-        certificate = storage.load(path, (cls, CertificateStatus, *TYPES))
+        certificate = load_file(path, (cls, CertificateStatus, *TYPES))
         if not isinstance(certificate, cls):
             raise CertificateError(f"{path} does not hold a certificate")
         return certificate

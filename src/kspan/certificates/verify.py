@@ -91,6 +91,7 @@ def verify(problem: Problem, certificate: Certificate) -> tuple[float, float]:
     (4.391046, 'optimal')
     """
     _same_problem(problem, certificate)
+    problem.covariance.ensure_psd()
     if certificate.compute_digest() != certificate.digest:
         raise CertificateError("digest: the certificate was changed after it was made")
     try:

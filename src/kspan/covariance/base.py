@@ -1,9 +1,11 @@
 """What every covariance offers, whatever it is made from."""
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index
 from kspan.linalg.eigen import EigenPairs
@@ -73,6 +75,20 @@ class Covariance(ABC):
         at least `size` if there are as many rows: a small last one would be mostly noise.
         """
         raise ValueError("A covariance matrix has no rows to stream; give the data instead.")
+
+    def ensure_psd(self) -> None:  # noqa: B027 - most are, by what they are made from
+        """Make sure that A is positive semidefinite up to rounding of doubles, or raise."""
+
+    def fingerprint(self) -> str:
+        """Return a SHA-256 of the numbers behind A: the same for every way to store them."""
+        n = self.n_features if self.n_samples is None else self.n_samples
+        sha = hashlib.sha256(f"{n} x {self.n_features}".encode())
+        sha.update(self._row_digests().tobytes())
+        return sha.hexdigest()
+
+    def _row_digests(self) -> NDArray[np.uint8]:
+        """Return the digest of every row of the data, or of A."""
+        raise ValueError("Only data and covariance matrices as they were given have one.")
 
     @property
     def reads_are_costly(self) -> bool:

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index
 from kspan.covariance import kernels
@@ -136,6 +137,10 @@ class ChunkedCovariance(DataCovariance):
 
     def _part(self, rows: Any) -> DenseDataCovariance:
         return DenseDataCovariance(rows, self.mean, self.scale, self._variances, ddof=0)
+
+    def _row_digests(self) -> NDArray[np.uint8]:
+        self.n_passes += 1
+        return self.X.stack(kernels.row_digests)
 
     def _small_gram(self, of_features: bool) -> FloatArray | None:
         if not of_features or self.n_features > GRAM_LIMIT:

@@ -7,10 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.linalg.blas
+from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index, Mask
 from kspan.covariance.base import Covariance
-from kspan.covariance.kernels import product
+from kspan.covariance.kernels import product, row_digests
 from kspan.linalg.eigen import (
     RESIDUAL_TOL,
     EigenPairs,
@@ -84,6 +85,9 @@ class DataCovariance(Covariance):
             divisors[~constant] = np.sqrt(variances[~constant])
             variances = np.where(constant, 0.0, variances / divisors**2)
         return cls(X, mean, divisors, variances, ddof)
+
+    def _row_digests(self) -> NDArray[np.uint8]:
+        return row_digests(self.X)
 
     @abstractmethod
     def _small_gram(self, of_features: bool) -> FloatArray | None:

@@ -2,9 +2,11 @@
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index
 from kspan.covariance.base import Covariance
+from kspan.covariance.kernels import row_digests
 from kspan.linalg.eigen import EigenPairs, leading_dense
 
 # Up to this order a Cholesky factorisation settles at once whether A is PSD (under 15 ms).
@@ -16,6 +18,7 @@ class DenseCovariance(Covariance):
     """The array itself. One pass is one product with the whole of it."""
 
     n_samples: int | None = None
+    _is_psd: bool = False
 
     def __init__(self, A: FloatArray, dtype: np.dtype[np.floating] | None = None):
         self.A = A
@@ -34,6 +37,9 @@ class DenseCovariance(Covariance):
             return self.A @ W
         return self.A[support].T @ W  # A is symmetric, and its rows lie together in memory
 
+    def _row_digests(self) -> NDArray[np.uint8]:
+        return row_digests(self.A)
+
     def submatrix(self, support: Index) -> FloatArray:
         """Return ``A[support, support]``."""
         return self.A[np.ix_(support, support)]
@@ -48,23 +54,48 @@ class DenseCovariance(Covariance):
 
     def restrict(self, support: Index) -> "DenseCovariance":
         """Return the covariance of the chosen features."""
-        return DenseCovariance(self.submatrix(support), self.dtype)
+        part = DenseCovariance(self.submatrix(support), self.dtype)
+        part._is_psd = self._is_psd
+        return part
 
     def _leading(self, m: int) -> EigenPairs:
         pairs = leading_dense(self.A, m)
         if pairs.smallest is not None:
             self._require_psd(pairs.smallest)
         elif self.n_features > CHOLESKY_LIMIT:
-            self._factorise()
+            given = self.A
+            self.ensure_psd()
+            if self.A is not given:
+                pairs = leading_dense(self.A, m)
         return pairs
 
-    def _factorise(self) -> None:
-        """Raise `ValueError` unless A plus the size of rounding has a Cholesky factor."""
-        shifted = self.A + self._rounding() * np.eye(self.n_features)
+    def ensure_psd(self) -> None:
+        """Settle whether A is PSD; if it is but for its rounding, take the nearest that is.
+
+        Half the digits of its type may be rounding: what a float32 matrix lacks shows in
+        doubles, and the sum of k variances would no longer bound what k features explain.
+
+        Raises
+        ------
+        ValueError
+            If the smallest eigenvalue is beyond rounding.
+        """
+        if self._is_psd:
+            return
+        d = self.n_features
+        in_doubles = 8 * d * np.finfo(np.float64).eps * np.abs(self._diagonal).max()
         try:
+            shifted = self.A + in_doubles * np.eye(d)
             scipy.linalg.cholesky(shifted, overwrite_a=True, check_finite=False)
         except scipy.linalg.LinAlgError:
-            self._require_psd(float(np.linalg.eigvalsh(self.A)[0]))
+            values, vectors = np.linalg.eigh((self.A + self.A.T) / 2)
+            self._require_psd(float(values[0]))
+            if values[0] < -in_doubles:
+                lacking = vectors[:, values < 0]
+                self.A = self.A - (lacking * values[values < 0]) @ lacking.T
+                self._diagonal = np.ascontiguousarray(np.diagonal(self.A))
+                self._pairs = None
+        self._is_psd = True
 
     def is_finite(self) -> bool:
         """Say whether A holds neither NaN nor infinity, without an array of d×d answers."""
@@ -94,7 +125,7 @@ class DenseCovariance(Covariance):
                     f"{asymmetry:.3g}, beyond rounding."
                 )
         if d <= CHOLESKY_LIMIT or self._diagonal.min() < -self._rounding():
-            self._factorise()
+            self.ensure_psd()
 
     def _rounding(self) -> float:
         """How large an error of A may be called rounding: half the digits of its type."""

@@ -4,12 +4,15 @@ Pure functions of arrays, dense or sparse, so that they run wherever the block i
 worked on in pieces that stay in the cache.
 """
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index
 from kspan.linalg.eigen import power_of_two
@@ -140,3 +143,27 @@ def add(one: Any, other: Any) -> Any:
     if isinstance(one, tuple):
         return tuple(a + b for a, b in zip(one, other, strict=True))
     return one + other
+
+
+def row_digests(values: Any) -> NDArray[np.uint8]:
+    """Return the SHA-256 of every row, from the places and values of what is not zero in it.
+
+    The same for a dense row and a sparse one, for float32 and float64: numbers are what counts.
+    """
+    if scipy.sparse.issparse(values):
+        values = values.tocsr().copy()
+        values.sum_duplicates()
+        values.eliminate_zeros()
+        edges = values.indptr
+        rows = (
+            (values.indices[first:last], values.data[first:last]) for first, last in pairwise(edges)
+        )
+    else:
+        rows = ((places := np.flatnonzero(row), row[places]) for row in values)
+    digests = [
+        hashlib.sha256(
+            places.astype("<i8", copy=False).tobytes() + numbers.astype("<f8").tobytes()
+        ).digest()
+        for places, numbers in rows
+    ]
+    return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(-1, 32)

@@ -32,6 +32,10 @@ class MaskedCovariance(Covariance):
         """Passes over the data behind it."""
         return self.base.n_passes
 
+    def ensure_psd(self) -> None:
+        """Of what it is made from."""
+        self.base.ensure_psd()
+
     def diagonal(self) -> FloatArray:
         """Return the variances, zero for features that are not kept."""
         return np.where(self.keep, self.base.diagonal(), 0.0)

@@ -41,6 +41,10 @@ class UpdatedCovariance(Covariance):
         """Passes over the data behind it."""
         return self.base.n_passes
 
+    def ensure_psd(self) -> None:
+        """Of what it is made from."""
+        self.base.ensure_psd()
+
     def diagonal(self) -> FloatArray:
         """Return the diagonal; entries of rounding size, beside A's own, are zero."""
         before = self.base.diagonal()

@@ -46,7 +46,8 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
         rows = None if precomputed else as_source(X)
         if rows is not None:
             self._check_features(rows, reset=reset)
-            rows.on_rows = log_reading if self.verbose else None
+            if self.verbose:
+                rows.on_rows = log_reading
             scale = self.scale if reset or self.scale_ is None else self.scale_
             # A block is copied a few times on its way through a product.
             block_bytes = int(get_config()["working_memory"] * 2**20 / 64)

@@ -7,33 +7,60 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Iterable
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any
-from zipfile import BadZipFile
+from typing import IO, Any
 
 import numpy as np
 
 FORMAT = 1
 
 
-def save(path: str | os.PathLike[str], value: Any) -> None:
-    """Write a tree of dataclasses, lists, numbers, strings and arrays.
+# Of every member of the file, so that equal contents make equal bytes.
+NO_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+def save_file(path: str | os.PathLike[str], value: Any, notes: Any = None) -> None:
+    """Write a tree of dataclasses, lists, dicts, numbers, strings and arrays.
 
     Under a temporary name first, then renamed: whoever reads finds the old file or the new
-    one, never half of one.
+    one, never half of one. The same value gives the same bytes. `notes`, anything that JSON can
+    hold, is a member of its own (for what differs from run to run, such as times).
     """
     arrays: list[np.ndarray] = []
     text = json.dumps({"format": FORMAT, "value": _pack(value, arrays)})
+    named = {"header": np.frombuffer(text.encode(), dtype=np.uint8)}
+    named |= {f"array_{i}": array for i, array in enumerate(arrays)}
+    with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, array in named.items():
+            member = _member(f"{name}.npy")
+            with archive.open(member, "w", force_zip64=True) as stream:
+                np.lib.format.write_array(stream, np.asanyarray(array), allow_pickle=False)
+        if notes is not None:
+            archive.writestr(_member("notes.json"), json.dumps(notes))
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name, NO_DATE)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    return info
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a temporary file that takes the place of `path` when the block ends well."""
     target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{target}: there is no folder {os.fspath(target.parent)!r}")
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            header = np.frombuffer(text.encode(), dtype=np.uint8)
-            named = {f"array_{i}": array for i, array in enumerate(arrays)}
-            np.savez(file, header=header, **named)  # type: ignore[arg-type]
+            yield file
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(temporary, 0o666 & ~mask)  # as open() would have made it
@@ -43,18 +70,30 @@ def save(path: str | os.PathLike[str], value: Any) -> None:
         raise
 
 
-def load(path: str | os.PathLike[str], types: Iterable[type]) -> Any:
-    """Read what `save` wrote, making instances of the given dataclasses and enums only."""
+def load_file(path: str | os.PathLike[str], types: Iterable[type]) -> Any:
+    """Read what `save_file` wrote, making instances of the given dataclasses and enums only."""
     try:
         with np.load(path, allow_pickle=False) as file:
             document = json.loads(file["header"].tobytes().decode())
-            arrays = [file[f"array_{i}"] for i in range(len(file.files) - 1)]
-    except (AttributeError, KeyError, TypeError, UnicodeDecodeError, ValueError, BadZipFile):
+            count = sum(name.startswith("array_") for name in file.files)
+            arrays = [file[f"array_{i}"] for i in range(count)]
+        found, value = document["format"], document["value"]
+    except (
+        AttributeError, EOFError, KeyError, TypeError, UnicodeDecodeError, ValueError,
+        zipfile.BadZipFile, zlib.error,
+    ):  # fmt: skip
         raise ValueError(f"{os.fspath(path)}: not a file of kspan") from None
-    found = document.get("format")
     if found != FORMAT:
         raise ValueError(f"{os.fspath(path)}: format {found!r}, this version reads {FORMAT}")
-    return _unpack(document["value"], arrays, {kind.__name__: kind for kind in types})
+    return _unpack(value, arrays, {kind.__name__: kind for kind in types})
+
+
+def load_notes(path: str | os.PathLike[str]) -> Any:
+    """Read the notes of a file, None if it has none."""
+    with zipfile.ZipFile(path) as archive:
+        if "notes.json" not in archive.namelist():
+            return None
+        return json.loads(archive.read("notes.json"))
 
 
 def _pack(value: Any, arrays: list[np.ndarray]) -> Any:
@@ -70,6 +109,8 @@ def _pack(value: Any, arrays: list[np.ndarray]) -> Any:
         return {"type": type(value).__name__, "fields": parts}
     if isinstance(value, list | tuple):
         return [_pack(item, arrays) for item in value]
+    if isinstance(value, dict):
+        return {"dict": {str(key): _pack(item, arrays) for key, item in value.items()}}
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
@@ -86,6 +127,8 @@ def _unpack(value: Any, arrays: list[np.ndarray], types: dict[str, type]) -> Any
         return value
     if "array" in value:
         return arrays[value["array"]]
+    if "dict" in value:
+        return {key: _unpack(item, arrays, types) for key, item in value["dict"].items()}
     if "float" in value:
         return float(value["float"])
     name = value.get("type") or value.get("enum")
