@@ -1,11 +1,14 @@
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kspan import RowSparseProblem, as_covariance, solve
 from kspan.progress import Status
-from kspan.selection import smallest_support
+from kspan.selection import QuickSolver, smallest_support
+from tests.oracles import random_covariance
 
 
 def find(values, target, guesses=None):
@@ -48,3 +51,50 @@ def test_few_solves(answer):
     k, asked = find([float(k >= answer) for k in range(1, 1001)], 1.0)
     assert k == answer
     assert len(asked) <= 30
+
+
+def test_quick_solver_starts_from_the_nearest_number(rng):
+    covariance = as_covariance(random_covariance(rng, 12), kind="covariance")
+    quick = QuickSolver()
+    for k in (4, 5, 9, 6, 4):
+        problem = RowSparseProblem(covariance, 2, k, include=[3], exclude=[7])
+        solution = quick(problem)
+        assert solution.support.size == k
+        assert 3 in solution.support
+        assert 7 not in solution.support
+        assert solution.objective >= solve(problem, "ipu").objective * (1 - 1e-12)
+
+
+def test_quick_solver_reads_a_large_file_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("kspan.covariance.chunked.GRAM_WORK", 1.0)
+    data = np.random.default_rng(0)
+    X = data.standard_normal((50, 3)) @ data.standard_normal((3, 1100)) + data.random((50, 1100))
+    np.save(tmp_path / "rows.npy", X)
+    covariance = as_covariance(tmp_path / "rows.npy")
+    quick = QuickSolver()
+    quick(RowSparseProblem(covariance, 2, 2, include=[5], exclude=[0]))
+    passes = covariance.n_passes
+    assert passes <= 7
+    for k in (4, 8, 16):
+        problem = RowSparseProblem(covariance, 2, k, include=[5], exclude=[0])
+        solution = quick(problem)
+        assert covariance.n_passes == passes
+        assert 5 in solution.support
+        assert 0 not in solution.support
+        A = np.cov(X[:, solution.support], rowvar=False)
+        assert solution.objective == pytest.approx(np.linalg.eigvalsh(A)[-2:].sum(), rel=1e-9)
+
+
+def test_an_interrupt_while_guessing_gives_what_is_there(rng, monkeypatch):
+    covariance = as_covariance(random_covariance(rng, 6), kind="covariance")
+
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kspan.selection.smallest.run_rule", interrupt)
+    problem, solution = smallest_support(
+        lambda k: RowSparseProblem(covariance, 1, k), lower=1, upper=6, target=1e9,
+        guess_with=QuickSolver(), solve_with=solve,
+    )  # fmt: skip
+    assert solution.status is Status.INTERRUPTED
+    assert solution.support.size == problem.n_features_to_select

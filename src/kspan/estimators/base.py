@@ -2,8 +2,9 @@
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -13,17 +14,17 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
+from kspan.arrays import Index
 from kspan.certificates import Certificate
 from kspan.covariance import Covariance
 from kspan.covariance.streamed import RowStream, as_rows
 from kspan.estimators.common import COMMON_CONSTRAINTS, CovarianceEstimator
 from kspan.methods import CERTIFY_OPTIONS, LEVELS, ROW_SPARSE, certify, proved, solve
 from kspan.problem import RowSparseProblem
-from kspan.selection import STOPPED_EARLY, smallest_support
+from kspan.selection import STOPPED_EARLY, QuickSolver, smallest_support
+from kspan.selection.features import Features, feature_indices
 from kspan.solution import Solution
 from kspan.solvers.starts import STARTS
-
-FeatureList = Sequence[int] | Sequence[str] | NDArray[Any]
 
 
 class FeatureSparseEstimator(CovarianceEstimator):
@@ -55,8 +56,8 @@ class FeatureSparseEstimator(CovarianceEstimator):
         explained_share: float = 0.9,
         solver: str = "auto",
         init: str | NDArray[np.floating] | None = None,
-        include: FeatureList | None = None,
-        exclude: FeatureList | None = None,
+        include: Features | None = None,
+        exclude: Features | None = None,
         scale: bool = False,
         covariance: str | None = None,
         certify: bool | str = False,
@@ -186,13 +187,15 @@ class FeatureSparseEstimator(CovarianceEstimator):
         if k is None:
             lower, upper = max(m, include.size), d - exclude.size
             problem_at(lower)  # complains about m, include and exclude before any work
+            # Warm starts nearly always guess the k that "auto" needs; for others IPU is closer.
+            quick = QuickSolver() if solver == "auto" else partial(solve, solver="ipu")
             target = self.explained_share * float(covariance.leading(m).values.sum())
             problem, solution = smallest_support(
                 problem_at,
                 lower=lower,
                 upper=upper,
                 target=target * (1 - 1e-12),  # all features reach a share of 1 but for rounding
-                guess_with=lambda problem: solve(problem, "ipu"),
+                guess_with=quick,
                 solve_with=wanted,
             )
             if problem.n_features_to_select == upper and solution.objective < target * (1 - 1e-9):
@@ -208,36 +211,10 @@ class FeatureSparseEstimator(CovarianceEstimator):
             covariance.leading(m)  # whatever the solver: this finds a large A that is not PSD
         return problem, wanted(problem)
 
-    def _feature_indices(self, parameter: str, n_features: int) -> NDArray[np.intp]:
+    def _feature_indices(self, parameter: str, n_features: int) -> Index:
         """Turn names, indices or a mask into indices."""
-        features = getattr(self, parameter)
-        if features is None:
-            return np.empty(0, dtype=np.intp)
-        array = np.asarray(features)
-        if array.dtype == bool:
-            if array.shape != (n_features,):
-                raise ValueError(
-                    f"{parameter} is a mask of shape {array.shape}, but there are "
-                    f"n_features={n_features}."
-                )
-            return np.flatnonzero(array)
-        if array.dtype.kind in "UO" and all(isinstance(name, str) for name in array):
-            names = getattr(self, "feature_names_in_", None)
-            if names is None:
-                raise ValueError(
-                    f"{parameter} names features, but the data has no feature names; "
-                    "use indices or a mask."
-                )
-            places = {name: place for place, name in enumerate(names)}
-            missing = [name for name in array if name not in places]
-            if missing:
-                raise ValueError(f"{parameter} names {str(missing[0])!r}, which is not a feature.")
-            return np.array([places[name] for name in array], dtype=np.intp)
-        if array.size and (array.dtype.kind not in "iu" or array.ndim != 1):
-            raise ValueError(
-                f"{parameter} must hold feature names, feature indices or a mask, got {features!r}."
-            )
-        return np.unique(array).astype(np.intp)
+        names = getattr(self, "feature_names_in_", None)
+        return feature_indices(parameter, getattr(self, parameter), n_features, names)
 
     def _keep(self, problem: RowSparseProblem, solution: Solution) -> None:
         """Set the fitted attributes."""

@@ -1,0 +1,199 @@
+r"""Supports for many k at once: each k starts from what its neighbours found.
+
+1. *Up.* From the smallest k to the largest. Starts: Go's solution, the support of the k before plus
+   the best next features, and a few random ones. IPU on all of them at once, then pair swaps on
+   the best distinct results.
+2. *Down.* From the largest k to the smallest. Start: the support of the k after it without its
+   worst features, then IPU and swaps again.
+3. *Kicks.* Some features of each support are exchanged at random, then IPU and swaps.
+4. Up and down again while that helps, three rounds at most. No start is tried twice.
+
+All of it sees the same covariance, so its leading eigenpairs are computed once.
+
+Cost: a few IPU runs and swap searches for each k: on digits (every k up to 64) a seventh of "auto"
+at each k.
+
+Guarantee: at every k at least IPU from the low-rank start; the objective never falls as k grows.
+Not from a paper.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from kspan.problem import RowSparseProblem
+from kspan.progress import Monitor
+from kspan.selection.moves import grow, kicked, shrink
+from kspan.solution import Candidate
+from kspan.solvers.rowsparse.go import low_rank_candidate
+from kspan.solvers.rowsparse.ipu import IPU
+from kspan.solvers.rowsparse.row_scores import from_subspaces, run_rule
+from kspan.solvers.rowsparse.swaps import improve_by_swaps
+from kspan.solvers.starts import random_subspace
+
+ProblemAt = Callable[[int], RowSparseProblem]
+
+# Random starts, results of IPU that go on to the swaps, and kicks: (work, fewest, most), where
+# there are about work / k of each. With few features they cost next to nothing, and are needed:
+# small supports of different k have little in common.
+RANDOM, POLISHED, KICKS = (480, 4, 96), (60, 2, 12), (80, 2, 16)
+
+MAX_ROUNDS = 3
+
+# Steps of IPU from each start, as many as the solver makes; rounds of swaps.
+MAX_ITER, MAX_SWEEPS = 20, 50
+
+# An improvement smaller than this, relative to the objective, is rounding.
+IMPROVEMENT = 1e-10
+
+
+class Walk:
+    """The best support known for each k, and the steps that improve them.
+
+    Parameters
+    ----------
+    problem_at : k -> problem, all with the same covariance
+    ks : the numbers of features, ascending
+    rng : numpy.random.Generator
+    monitor : told about every k, says when to stop
+    """
+
+    def __init__(
+        self, problem_at: ProblemAt, ks: Sequence[int], *, rng: np.random.Generator,
+        monitor: Monitor,
+    ):  # fmt: skip
+        self.problem_at, self.ks = problem_at, list(ks)
+        self.rng, self.monitor = rng, monitor
+        # Inner loops know about the time, but report nothing: their steps are not about one k.
+        self.quiet = Monitor(monitor.solver, time_limit=monitor.time_left())
+        self.best: dict[int, Candidate] = {}
+        self._tried: set[tuple[int, bytes]] = set()
+
+    def run(self) -> None:
+        """Walk until nothing improves, or the monitor says stop."""
+        self.up(first=True)
+        for _ in range(MAX_ROUNDS):
+            improved = self.down()
+            improved |= self.kick()
+            if not (improved and self.up()):
+                break
+        # Told to stop in between: what is known at k still holds with more features.
+        self.keep_rising()
+
+    # --- passes over all k; each says whether anything improved
+
+    def up(self, first: bool = False) -> bool:
+        """Each k starts from the one before it, the first time from more."""
+        improved = False
+        for before, k in zip([None, *self.ks], self.ks, strict=False):
+            if first and not self.best:
+                self.best[k] = low_rank_candidate(self.problem_at(k))  # at least one k is done
+            if self._stops() or not (first or k in self.best):
+                break
+            problem = self.problem_at(k)
+            starts = [grow(problem, self.best[before])] if before is not None else []
+            if first:
+                starts += [low_rank_candidate(problem), *self._random(problem)]
+            improved |= self._improve(k, starts)
+            if first and self._report(k):
+                break
+        return improved
+
+    def down(self) -> bool:
+        """Each k starts from the one after it."""
+        improved = False
+        for after, k in zip(self.ks[:0:-1], self.ks[-2::-1], strict=True):
+            if self._stops():
+                break
+            if after in self.best:
+                improved |= self._improve(k, [shrink(self.problem_at(k), self.best[after])])
+        return improved
+
+    def kick(self) -> bool:
+        """Each k starts from its own support with some features exchanged at random."""
+        improved = False
+        for k in self.ks:
+            if self._stops() or k not in self.best:
+                break
+            problem = self.problem_at(k)
+            support, count = self.best[k].support, _count(KICKS, problem)
+            others = [kicked(problem, support, self.rng) for _ in range(count)]
+            improved |= self._improve(k, problem.refit_all(others))
+            if self._report(k):
+                break
+        return improved
+
+    def keep_rising(self) -> None:
+        """Let no k explain less than the one before it: that support and more is a choice too."""
+        done = [k for k in self.ks if k in self.best]
+        for before, k in pairwise(done):
+            if self.best[k].objective < self.best[before].objective:
+                self.offer(k, grow(self.problem_at(k), self.best[before]))
+
+    def offer(self, k: int, candidate: Candidate) -> bool:
+        """Keep the candidate if it is better. Returns whether it is by more than rounding."""
+        known = self.best.get(k)
+        if known is None or candidate.objective > known.objective:
+            self.best[k] = candidate
+            return known is None or candidate.objective > known.objective * (1 + IMPROVEMENT)
+        return False
+
+    # --- one k
+
+    def _improve(self, k: int, starts: list[Candidate]) -> bool:
+        """IPU from every start not tried yet, swaps on the best few."""
+        problem = self.problem_at(k)
+        new = {start.support.tobytes(): start for start in starts}
+        new = {key: start for key, start in new.items() if (k, key) not in self._tried}
+        self._tried.update((k, key) for key in new)
+        if not new:
+            return False
+        improved = False
+        run = run_rule(problem, IPU, list(new.values()), max_iter=MAX_ITER, monitor=self.quiet)
+        improved |= self.offer(k, run.best)
+        distinct = {end.support.tobytes(): end for end in run.last}
+        for end in sorted(distinct.values(), key=lambda c: -c.objective)[
+            : _count(POLISHED, problem)
+        ]:
+            if self._stops():
+                break
+            if (k, b"swapped" + end.support.tobytes()) in self._tried:
+                continue
+            self._tried.add((k, b"swapped" + end.support.tobytes()))
+            swapped, _ = improve_by_swaps(problem, end, max_sweeps=MAX_SWEEPS, monitor=self.quiet)
+            again = run_rule(problem, IPU, [swapped], max_iter=MAX_ITER, monitor=self.quiet)
+            improved |= self.offer(k, swapped) | self.offer(k, again.best)
+            self._tried.add((k, b"swapped" + swapped.support.tobytes()))
+        return improved
+
+    def _random(self, problem: RowSparseProblem) -> list[Candidate]:
+        """Half of them uniformly random, half unit vectors drawn by variance."""
+        d, m = problem.n_features, problem.n_components
+        if problem.n_features_to_select == int(problem.allowed.sum()):
+            return []
+        variances = np.where(problem.allowed, problem.covariance.diagonal(), 0.0)
+        subspaces = []
+        for i in range(_count(RANDOM, problem)):
+            if i % 2 == 0 and np.count_nonzero(variances) >= m:
+                W = np.zeros((d, m))
+                drawn = self.rng.choice(d, m, replace=False, p=variances / variances.sum())
+                W[drawn, np.arange(m)] = 1.0
+            else:
+                W = random_subspace(d, m, self.rng)
+            subspaces.append(W)
+        return from_subspaces(problem, IPU, subspaces)
+
+    def _report(self, k: int) -> bool:
+        self.monitor.solver = f"path k={k}"
+        return self.monitor.report(self.best[k].objective)
+
+    def _stops(self) -> bool:
+        if self.quiet.stopped is not None and self.monitor.stopped is None:
+            self.monitor.stopped = self.quiet.stopped
+        return self.monitor.out_of_time()
+
+
+def _count(budget: tuple[int, int, int], problem: RowSparseProblem) -> int:
+    work, fewest, most = budget
+    return min(max(work // problem.n_features_to_select, fewest), most)
