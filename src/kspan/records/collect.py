@@ -1,0 +1,73 @@
+"""What goes into a record, from an estimator and its data."""
+
+import os
+import platform
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from kspan.arrays import FloatArray, Index
+from kspan.covariance import Covariance, as_covariance
+
+# At most this many samples keep their scores, evenly taken: a picture shows no more.
+MOST_SCORES = 2000
+
+_PACKAGES = ("kspan", "numpy", "scipy", "scikit-learn", "numba")
+
+
+def covariance_of(X: Any, parameters: Mapping[str, Any]) -> Covariance:
+    """Return the covariance of data as an estimator with these parameters sees it."""
+    if parameters["covariance"] == "precomputed":
+        return as_covariance(X, kind="covariance")
+    return as_covariance(X, scale=parameters["scale"])
+
+
+def some_scores(
+    components: Any, support: Index, covariance: Any
+) -> tuple[FloatArray | None, Index]:
+    """Return coordinates of samples, and which samples those are."""
+    n = covariance.n_samples
+    if n is None:
+        return None, np.empty(0, dtype=np.intp)
+    places = np.unique(np.linspace(0, n - 1, min(n, MOST_SCORES)).astype(np.intp))
+    W = components[:, support].T.astype(np.float64)
+    return covariance.scores(W, support)[places], places
+
+
+def plain_parameters(estimator: Any, n_features: int) -> dict[str, Any]:
+    """Return the parameters as plain numbers and texts; features by their places."""
+    found = {}
+    for name, value in sorted(estimator.get_params().items()):
+        if name in ("include", "exclude"):
+            places = None if value is None else estimator._feature_indices(name, n_features)
+            found[name] = None if places is None else [int(place) for place in places]
+        elif name not in ("callback", "verbose"):  # say nothing about the answer
+            found[name] = _plain(value)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return f"array of shape {value.shape}"
+    return os.fspath(value) if isinstance(value, os.PathLike) else type(value).__name__
+
+
+def environment() -> dict[str, str]:
+    """Return the versions of what a fit is made with."""
+    found = {"python": platform.python_version(), "system": platform.system()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:  # kspan itself, run from its sources
+            continue
+    return found

@@ -1,0 +1,275 @@
+"""`FitRecord`: all there is to know about a fit, in one file.
+
+What shows a fit (the report, the displays) and what checks it (`FitRecord.verify`) work from a
+record; no solver is needed again, and data only to check. The file is a ``.npz`` without pickles;
+what differs between two runs of the same fit, its times, is a member of its own.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from kspan.arrays import FloatArray, Index
+from kspan.certificates import Certificate, CertificateStatus
+from kspan.certificates.witness import TYPES
+from kspan.records.check import check_record
+from kspan.records.collect import covariance_of, environment, plain_parameters, some_scores
+from kspan.selection import SparsityPath, Stability
+from kspan.storage import load_file, load_notes, save_file
+
+# Raised whenever older versions could not read what this one writes.
+VERSION = 1
+
+ROW_SPARSE = ("FeatureSparsePCA", "FeatureSparseSelector")
+
+
+@dataclass(frozen=True)
+class FitRecord:
+    """A fit, without its data.
+
+    Attributes
+    ----------
+    estimator : str
+        Name of the class, and `parameters`, those it was made with.
+    n_samples, n_features : int
+        Of the data; `n_samples` is None after a fit to a covariance.
+    source : str
+        What the data was called, such as the name of its file.
+    fingerprint : str
+        SHA-256 of the numbers of the data; see `kspan.covariance.Covariance.fingerprint`.
+    dtype : {"float64", "float32"}
+    feature_names : list of str or None
+        Of all features.
+    support : (k,) array
+        The features that are used.
+    loadings : (k, m) array
+        Their loadings.
+    mean, scale : (k,) arrays
+        What is subtracted from them, and what they are divided by; `scale` may be None.
+    explained_variance : (m,) array
+    pca_variance : (m,) array or None
+        What the components of plain PCA explain, for comparison.
+    total_variance, objective : float
+    history : (t,) array
+        The objective as it went.
+    n_iter, n_passes : int
+    solver, status : str
+    certificates : list of Certificate
+        None, one for all components, or one for each.
+    scores : (s, m) array or None
+        Coordinates of some samples, those at the places `samples`, with their `sample_names`.
+    path : SparsityPath or None
+    stability : Stability or None
+    environment : dict
+        Versions of what it was made with.
+    created, seconds : str, float or None
+        When, and how long it took.
+    version : int
+    """
+
+    estimator: str
+    parameters: dict[str, Any]
+    n_samples: int | None
+    n_features: int
+    source: str
+    fingerprint: str
+    dtype: str
+    feature_names: list[str] | None
+    support: Index
+    loadings: FloatArray
+    mean: FloatArray
+    scale: FloatArray | None
+    explained_variance: FloatArray
+    pca_variance: FloatArray | None
+    total_variance: float
+    objective: float
+    history: FloatArray
+    n_iter: int
+    n_passes: int
+    solver: str
+    status: str
+    certificates: list[Certificate]
+    scores: FloatArray | None
+    samples: Index
+    sample_names: list[str] | None
+    path: SparsityPath | None
+    stability: Stability | None
+    environment: dict[str, str]
+    created: str = ""
+    seconds: float | None = None
+    version: int = field(default=VERSION)
+
+    @property
+    def n_components(self) -> int:
+        """The number m of components."""
+        return self.loadings.shape[1]
+
+    @property
+    def selected_names(self) -> list[str]:
+        """Names of the features that are used; their places if they have none."""
+        if self.feature_names is None:
+            return [str(place) for place in self.support]
+        return [self.feature_names[place] for place in self.support]
+
+    @property
+    def is_row_sparse(self) -> bool:
+        """Whether all components share their features."""
+        return self.estimator in ROW_SPARSE
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        source: str = "",
+        feature_names: Sequence[str] | None = None,
+        sample_names: Sequence[str] | None = None,
+        path: SparsityPath | None = None,
+        stability: Stability | None = None,
+        seconds: float | None = None,
+    ) -> "FitRecord":
+        """Make a record of a fitted estimator and the data it was fitted to.
+
+        The data is read twice or so, for its fingerprint and for what plain PCA explains; data
+        that does not fit in memory once, for the fingerprint alone.
+
+        Parameters
+        ----------
+        estimator : fitted estimator of kspan
+        X : the data, as given to `fit`
+        source : what to call the data
+        feature_names : names of all features, if X has none
+        sample_names : names of all samples
+        path, stability : results of `kspan.sparsity_path` and `kspan.selection_stability`
+        seconds : how long the fit took
+        """
+        covariance = covariance_of(X, estimator.get_params())
+        support = estimator.get_support(indices=True)
+        names = getattr(estimator, "feature_names_in_", feature_names)
+        scores, samples = some_scores(estimator.components_, support, covariance)
+        found = getattr(estimator, "certificates_", None)
+        if found is None:
+            found = [estimator.certificate_] if hasattr(estimator, "certificate_") else []
+        m = estimator.n_components_
+        return cls(
+            estimator=type(estimator).__name__,
+            parameters=plain_parameters(estimator, covariance.n_features),
+            n_samples=covariance.n_samples,
+            n_features=covariance.n_features,
+            source=source,
+            fingerprint=covariance.fingerprint(),
+            dtype=str(covariance.dtype),
+            feature_names=None if names is None else [str(name) for name in names],
+            support=support,
+            loadings=estimator.components_[:, support].T.astype(np.float64),
+            mean=estimator.mean_[support],
+            scale=None if estimator.scale_ is None else estimator.scale_[support],
+            explained_variance=np.asarray(estimator.explained_variance_),
+            pca_variance=(None if covariance.reads_are_costly else covariance.leading(m).values),
+            total_variance=covariance.trace(),
+            objective=float(estimator.objective_),
+            history=np.asarray(estimator.objective_history_, dtype=np.float64),
+            n_iter=int(estimator.n_iter_),
+            n_passes=int(estimator.n_passes_),
+            solver=estimator.solver_,
+            status=estimator.status_,
+            certificates=list(found),
+            scores=scores,
+            samples=samples,
+            sample_names=None if sample_names is None else [str(sample_names[i]) for i in samples],
+            path=path,
+            stability=stability,
+            environment=environment(),
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            seconds=seconds,
+        )
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return the coordinates of samples along the components.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or scipy sparse array
+        """
+        if X.ndim != 2 or X.shape[1] != self.n_features:
+            raise ValueError(f"X has shape {X.shape}; {self.n_features} features are needed.")
+        axes = self.loadings if self.scale is None else self.loadings / self.scale[:, None]
+        return np.asarray(X[:, self.support] @ axes - self.mean @ axes)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to a file, atomically."""
+        times = {
+            "created": self.created,
+            "seconds": self.seconds,
+            "certificates": _times(self.certificates),
+            "path": self.path and {
+                "seconds": self.path.seconds, "certificates": _times(self.path.certificates)
+            },
+        }  # fmt: skip
+        save_file(path, self._with_times({}), notes=times)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "FitRecord":
+        """Read what `save` wrote. Nothing of it is believed until `verify` has passed it."""
+        types = (cls, Certificate, CertificateStatus, SparsityPath, Stability, *TYPES)
+        record = load_file(path, types)
+        if not isinstance(record, cls):
+            raise ValueError(f"{os.fspath(path)}: does not hold the record of a fit")
+        if record.version != VERSION:
+            raise ValueError(
+                f"{os.fspath(path)}: a record of version {record.version}; this kspan reads "
+                f"{VERSION}"
+            )
+        return record._with_times(load_notes(path) or {})
+
+    def _with_times(self, times: Mapping[str, Any]) -> "FitRecord":
+        """Return the record with other times; with none where nothing is given."""
+        path = self.path
+        if path is not None:
+            known = times.get("path") or {}
+            proofs = _with_times(path.certificates, known.get("certificates"))
+            path = replace(path, seconds=known.get("seconds", 0.0), certificates=proofs)
+        return replace(
+            self,
+            created=times.get("created", ""),
+            seconds=times.get("seconds"),
+            certificates=_with_times(self.certificates, times.get("certificates")),
+            path=path,
+        )
+
+    def verify(self, X: Any) -> list[str]:
+        """Check every claim of the record against the data; return what was checked.
+
+        Parameters
+        ----------
+        X : the data of the fit, in any form
+
+        Raises
+        ------
+        CertificateError
+            Naming the first number that does not follow from the data.
+        """
+        return check_record(self, X)
+
+
+def _times(proofs: Sequence[Certificate]) -> list[dict[str, Any]]:
+    return [{"seconds": proof.seconds, "history": proof.history[:, 0].tolist()} for proof in proofs]
+
+
+def _with_times(
+    proofs: Sequence[Certificate], times: Sequence[Mapping[str, Any]] | None
+) -> list[Certificate]:
+    """Return certificates with other times, which are no part of the proofs."""
+    if times is None:
+        times = [{"seconds": 0.0, "history": 0.0}] * len(proofs)
+    found = []
+    for proof, time in zip(proofs, times, strict=True):
+        history = proof.history.copy()
+        history[:, 0] = time["history"]
+        found.append(replace(proof, seconds=time["seconds"], history=history))
+    return found

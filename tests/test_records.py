@@ -1,0 +1,259 @@
+"""Records of fits: what goes in comes out, every claim is checked, and runs are reproducible."""
+
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.decomposition import PCA
+
+from kspan import (
+    CertificateError,
+    ElementSparsePCA,
+    FeatureSparsePCA,
+    FeatureSparseSelector,
+    FitRecord,
+    NonnegativeSparsePCA,
+    StiefelSparsePCA,
+    selection_stability,
+    sparsity_path,
+)
+from kspan.datasets import load_pitprops
+from tests.out_of_core import npy
+
+ESTIMATORS = {
+    "features": FeatureSparsePCA(2, 4, scale=True, certify="exact", random_state=0),
+    "selector": FeatureSparseSelector(2, 4, scale=True, certify=True, random_state=0),
+    "plain": FeatureSparsePCA(3, 5, solver="ipu", random_state=0),
+    "forced": FeatureSparsePCA(
+        1, 3, include=["hue"], exclude=["proline"], certify="exact", random_state=0
+    ),
+    "stiefel": StiefelSparsePCA(2, n_nonzero_coefs=4, scale=True, random_state=0),
+    "elements": ElementSparsePCA(2, 4, scale=True, random_state=0),
+    "nonnegative": NonnegativeSparsePCA(2, 4, scale=True, certify="exact", random_state=0),
+    "projected": NonnegativeSparsePCA(
+        2, 4, scale=True, deflation="projection", certify="exact", random_state=0
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return load_wine(as_frame=True).data
+
+
+@pytest.fixture(scope="module")
+def records(wine):
+    return {
+        name: FitRecord.from_estimator(model.fit(wine), wine, source="wine.csv", seconds=0.5)
+        for name, model in ESTIMATORS.items()
+    }
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_record_survives_a_file_and_is_verified(records, wine, tmp_path, name):
+    record = records[name]
+    record.save(tmp_path / "fit.kspan")
+    back = FitRecord.load(tmp_path / "fit.kspan")
+    assert back.parameters == record.parameters
+    assert back.selected_names == record.selected_names
+    assert (back.created, back.seconds) == (record.created, 0.5)
+    np.testing.assert_array_equal(back.loadings, record.loadings)
+    for one, other in zip(back.certificates, record.certificates, strict=True):
+        assert one.digest == other.digest
+        assert one.seconds == other.seconds
+        np.testing.assert_array_equal(one.history, other.history)
+    done = back.verify(wine)
+    assert len(done) == 3 + len(record.certificates)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_record_says_what_the_estimator_says(records, wine, name):
+    record, model = records[name], ESTIMATORS[name]
+    assert (record.n_samples, record.n_features) == wine.shape
+    assert record.selected_names == list(model.selected_features_)
+    if name != "selector":  # which returns columns, not coordinates
+        np.testing.assert_allclose(
+            record.transform(wine.to_numpy()), model.transform(wine), atol=1e-9
+        )
+    np.testing.assert_allclose(record.scores, record.transform(wine.to_numpy()), atol=1e-9)
+    X = wine / wine.std() if model.scale else wine
+    plain = PCA(record.n_components).fit(X)
+    np.testing.assert_allclose(record.pca_variance, plain.explained_variance_, rtol=1e-8)
+    assert record.total_variance == pytest.approx(X.var().sum())
+
+
+def test_the_data_may_come_in_any_form(records, wine):
+    values = wine.to_numpy()
+    for form in (np.asarray, np.asfortranarray, sp.csr_array, sp.csc_matrix, npy):
+        records["plain"].verify(form(values))
+
+
+def test_a_covariance(tmp_path):
+    A = load_pitprops().covariance
+    model = FeatureSparsePCA(2, 5, covariance="precomputed", certify="exact", random_state=0).fit(A)
+    record = FitRecord.from_estimator(model, A)
+    assert record.n_samples is None
+    assert record.scores is None
+    record.save(tmp_path / "x")
+    assert FitRecord.load(tmp_path / "x").verify(A)
+    with pytest.raises(CertificateError, match="fingerprint"):
+        record.verify(A * 2)
+
+
+def test_float32(wine):
+    X = wine.to_numpy(np.float32)
+    model = FeatureSparsePCA(2, 4, certify=True, random_state=0).fit(X)
+    assert FitRecord.from_estimator(model, X).verify(X)
+
+
+# --- nothing false passes
+
+
+def changed(record, **parts):
+    """Return the record with functions of some parts in their place."""
+    return replace(
+        record, **{name: change(getattr(record, name)) for name, change in parts.items()}
+    )
+
+
+def one_sign(W):
+    W = W.copy()
+    W[0, 0] *= -1
+    return W
+
+
+CHANGES = {
+    "loadings": {"loadings": lambda W: W * 1.01},
+    "sign of one loading": {"loadings": one_sign},
+    "no such feature": {"support": lambda S: np.r_[13, S[1:]]},
+    "another support": {"support": lambda S: np.setdiff1d(np.arange(13), S)[: S.size]},
+    "a feature twice": {"support": lambda S: np.r_[S[1], S[1:]]},
+    "objective": {"objective": lambda value: value * 1.001},
+    "variances": {"explained_variance": lambda values: values * [1.001, 0.999]},
+    "total": {"total_variance": lambda value: value * 0.999},
+    "plain PCA": {"pca_variance": lambda values: values * 0.99},
+    "fingerprint": {"fingerprint": lambda text: "0" * 64},
+    "upper": {"certificates": lambda proofs: [replace(proofs[0], upper=proofs[0].upper * 1.001)]},
+    "include": {"parameters": lambda asked: {**asked, "include": [0], "exclude": [1]}},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_changed_record_is_refused(records, wine, change):
+    record = records["features"]
+    record.verify(wine)
+    with pytest.raises(CertificateError):
+        changed(record, **CHANGES[change]).verify(wine)
+
+
+@pytest.fixture(scope="module")
+def with_path(records, wine):
+    path = sparsity_path(wine, 2, ks=[2, 4, 7], scale=True, random_state=0)
+    return replace(records["features"], path=path)
+
+
+def test_a_path_is_verified(with_path, wine):
+    assert with_path.verify(wine)[-1] == "the path holds at 3 numbers of features"
+
+
+PATH_CHANGES = {
+    "objective": {"objective": lambda values: values * 1.001},
+    "upper": {"upper": lambda values: values * 1.001},
+    "lower upper": {"upper": lambda values: np.minimum(values, values[-1] * 0.999)},
+    "support": {"supports": lambda supports: [*supports[:-1], np.arange(7)]},
+    "fewer features": {"supports": lambda supports: [*supports[:-1], np.zeros(7, dtype=int)]},
+    "certificates": {
+        "certificates": lambda proofs: [
+            replace(proof, upper=proof.upper * 1.01) for proof in proofs
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("change", PATH_CHANGES)
+def test_a_changed_path_is_refused(with_path, wine, change):
+    with pytest.raises(CertificateError):
+        replace(with_path, path=changed(with_path.path, **PATH_CHANGES[change])).verify(wine)
+
+
+def test_a_certificate_of_another_fit_is_refused(records, wine):
+    other = records["selector"]
+    swapped = replace(records["forced"], certificates=other.certificates)
+    with pytest.raises(CertificateError, match="other features"):
+        swapped.verify(wine)
+
+
+def test_other_data_is_refused(records, wine):
+    with pytest.raises(CertificateError, match="not the data"):
+        records["plain"].verify(wine.to_numpy() + 1e-9)
+    with pytest.raises(CertificateError, match="177 x 13, but the fit was to 178 x 13"):
+        records["plain"].verify(wine[:-1])
+    with pytest.raises(CertificateError, match="not the data"):
+        records["plain"].verify(wine.to_numpy()[::-1])
+
+
+def test_files_that_are_no_records(records, tmp_path):
+    path = tmp_path / "x"
+    path.write_text("hello")
+    with pytest.raises(ValueError, match="not a file of kspan"):
+        FitRecord.load(path)
+    records["features"].certificates[0].save(path)
+    with pytest.raises(ValueError, match="does not hold the record of a fit"):
+        FitRecord.load(path)
+    replace(records["features"], version=99).save(path)
+    with pytest.raises(ValueError, match="version 99"):
+        FitRecord.load(path)
+
+
+# --- reproducible
+
+
+def members(path):
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist() if name != "notes.json"}
+
+
+@pytest.mark.parametrize("name", ["features", "nonnegative", "stiefel"])
+def test_the_same_seed_gives_the_same_bytes_but_for_times(wine, tmp_path, name):
+    paths = []
+    for run, seconds in enumerate((1.0, 2.0)):
+        model = ESTIMATORS[name].fit(wine)
+        extra = {}
+        if name == "features":
+            asked = {"scale": True, "random_state": 0}
+            extra["path"] = sparsity_path(wine, 2, ks=[2, 4, 6], **asked)
+            extra["stability"] = selection_stability(wine, 2, 4, n_resamples=5, **asked)
+        record = FitRecord.from_estimator(model, wine, seconds=seconds, **extra)
+        paths.append(tmp_path / str(run))
+        record.save(paths[-1])
+        assert FitRecord.load(paths[-1]).seconds == seconds
+    assert members(paths[0]) == members(paths[1])
+    assert b"pickle" not in b"".join(members(paths[0]).values())
+
+
+def test_few_of_many_samples_keep_their_scores(rng):
+    X = rng.standard_normal((5000, 4)) * [1, 2, 3, 4]
+    names = [f"s{i}" for i in range(5000)]
+    record = FitRecord.from_estimator(
+        FeatureSparsePCA(1, 2, random_state=0).fit(X), X, sample_names=names
+    )
+    assert record.scores.shape == (2000, 1)
+    assert record.sample_names[0] == "s0"
+    assert record.sample_names[-1] == "s4999"
+    np.testing.assert_allclose(record.scores, record.transform(X)[record.samples], atol=1e-12)
+
+
+def test_names_and_parameters_are_plain(wine):
+    data = load_breast_cancer()
+    model = FeatureSparsePCA(
+        2, 4, solver_options={"n_restarts": np.int64(3)}, include=np.array([3]),
+        callback=lambda progress: None, random_state=np.int64(0),
+    ).fit(data.data)  # fmt: skip
+    record = FitRecord.from_estimator(model, data.data, feature_names=data.feature_names)
+    assert record.parameters["include"] == [3]
+    assert "callback" not in record.parameters
+    assert record.parameters["random_state"] == 0
+    assert set(record.selected_names) <= set(data.feature_names)
