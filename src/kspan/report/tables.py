@@ -1,0 +1,190 @@
+"""What the tables of the page say, as texts."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kspan.arrays import FloatArray, Index
+from kspan.progress import Status
+from kspan.records import FitRecord
+from kspan.report.wording import count, number, percent, place, plain, seconds, short, signed
+
+# The page shows no more features than this; the CSV has all.
+MOST_ROWS = 2000
+
+Fact = tuple[str, str]
+Row = tuple[str, list[str], str]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number for people, and its exact value to sort by."""
+
+    text: str
+    value: float
+
+
+def order(record: FitRecord) -> Index:
+    """Return the places in `record.support` from the largest contribution to the smallest."""
+    return np.argsort(-contributions(record), kind="stable")
+
+
+def contributions(record: FitRecord) -> FloatArray:
+    """Return the squared loadings of each feature, as a share of all."""
+    squares = (record.loadings**2).sum(axis=1)
+    total = squares.sum()
+    return squares / total if total > 0 else squares
+
+
+def frequencies(record: FitRecord) -> FloatArray | None:
+    """Return how often each feature was chosen when the fit was repeated."""
+    return None if record.stability is None else np.asarray(record.stability.frequencies)
+
+
+def csv_columns(record: FitRecord) -> list[str]:
+    """Return the header of the CSV, and of the table."""
+    columns = ["feature", "index", *(f"PC{j + 1}" for j in range(record.n_components))]
+    columns.append("contribution")
+    return [*columns, "frequency"] if record.stability is not None else columns
+
+
+def csv_rows(record: FitRecord) -> list[list[Any]]:
+    """Return a row of exact numbers for each feature, the largest contribution first."""
+    shares, names, often = contributions(record), record.selected_names, frequencies(record)
+    rows = []
+    for i in order(record):
+        row = [names[i], int(record.support[i]), *record.loadings[i].tolist(), float(shares[i])]
+        rows.append(row if often is None else [*row, float(often[record.support[i]])])
+    return rows
+
+
+def feature_rows(record: FitRecord) -> list[tuple[str, list[Cell]]]:
+    """Return name and cells of each feature."""
+    m, rows = record.n_components, []
+    for name, index, *values in csv_rows(record)[:MOST_ROWS]:
+        cells = [Cell(f"{index}", index)]
+        cells += [Cell(signed(value), value) for value in values[:m]]
+        cells += [Cell(percent(value), value) for value in values[m:]]
+        rows.append((name, cells))
+    return rows
+
+
+def asked(record: FitRecord) -> list[Fact]:
+    """Return what the fit was asked to do, and with which data."""
+    d = record.n_features
+    size = f"a covariance of {count(d, 'feature')}"
+    if record.n_samples is not None:
+        size = f"{count(record.n_samples, 'sample')} × {count(d, 'feature')}"
+    facts = [
+        ("Data", place(record.source) or "without a name"),
+        ("Size", f"{size}, {record.dtype}"),
+        ("SHA-256", record.fingerprint),
+        ("Estimator", record.estimator),
+    ]
+    seed = record.parameters.get("random_state")
+    facts.append(("Seed", "none was set" if seed is None else plain(seed)))
+    for name, value in record.parameters.items():
+        if name in ("include", "exclude") and value is not None:
+            facts.append((name, _features(record, value)))
+        elif name != "random_state":
+            facts.append((name, plain(value)))
+    return facts
+
+
+def _features(record: FitRecord, places: list[int], most: int = 20) -> str:
+    names = record.feature_names
+    texts = [short(names[i], 60) if names else str(i) for i in places[:most]]
+    more = len(places) - most
+    return ", ".join(texts) + (f" and {more} more" if more > 0 else "") or "none"
+
+
+def proof_columns(record: FitRecord) -> list[str]:
+    """Return the headings of the certificates."""
+    proofs = record.certificates
+    if record.is_row_sparse or record.n_components == 1:
+        return ["value"] * len(proofs)
+    return [f"component {j + 1}" for j in range(len(proofs))]
+
+
+def proof_rows(record: FitRecord) -> list[Row]:
+    """Return name, values (one for each certificate) and meaning."""
+    proofs = record.certificates
+    return [
+        ("lower", [number(p.lower, 10) for p in proofs], "variance explained"),
+        ("upper", [number(p.upper, 10) for p in proofs], "no choice can exceed it"),
+        ("gap", [f"{p.gap:.3g}" for p in proofs], "share of the optimum lost, at most"),
+        ("status", [p.status.value for p in proofs], "how the proof ended"),
+        ("level", [p.level for p in proofs], "what was asked for"),
+        ("method", [p.method for p in proofs], "which bound is the best"),
+        ("nodes", [f"{p.n_nodes:,}" for p in proofs], "of the search tree"),
+        ("eigensolves", [f"{p.n_eigensolves:,}" for p in proofs], ""),
+        ("seconds", [seconds(p.seconds) for p in proofs], ""),
+        ("proved in", [f"{p.proved_in.size:,}" for p in proofs], "in every optimal choice"),
+        ("proved out", [f"{p.proved_out.size:,}" for p in proofs], "in no optimal choice"),
+        ("confidence", [_sure(p.confidence) for p in proofs], "that upper holds"),
+        ("digest", [p.digest for p in proofs], "SHA-256 of the proof"),
+    ]
+
+
+def _sure(confidence: float) -> str:
+    return "certain" if confidence == 1 else f"{confidence:.6g}"
+
+
+def advice(record: FitRecord) -> list[str]:
+    """Return what to do about the way the proofs ended, each sentence once."""
+    return list(dict.fromkeys(proof.status.advice for proof in record.certificates))
+
+
+def variance_columns(record: FitRecord) -> list[str]:
+    """Return the headings of the variances."""
+    columns = ["component", "variance", "share of total"]
+    pca = ["plain PCA", "its share", "kept"] if record.pca_variance is not None else []
+    return [*columns, *pca]
+
+
+def variance_rows(record: FitRecord) -> list[list[str]]:
+    """Return a row for each component, and one for all."""
+    m, total = record.n_components, record.total_variance
+    sparse = np.append(record.explained_variance, record.explained_variance.sum())
+    pca = record.pca_variance
+    plain_pca = None if pca is None else np.append(pca, pca.sum())
+    rows = []
+    for j, value in enumerate(sparse):
+        row = [f"PC{j + 1}" if j < m else "all", number(value), _share(value, total)]
+        if plain_pca is not None:
+            row += [
+                number(plain_pca[j]),
+                _share(plain_pca[j], total),
+                _share(value, plain_pca[j]),
+            ]
+        rows.append(row)
+    return rows
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.2f}%" if whole > 0 else ""
+
+
+def path_rows(record: FitRecord) -> list[list[str]]:
+    """Return k, objective, upper and gap along the path."""
+    path = record.path
+    if path is None:
+        return []
+    rows = zip(path.k, path.objective, path.upper, path.gap, strict=True)
+    return [[f"{k}", number(low), number(high), f"{gap:.2%}"] for k, low, high, gap in rows]
+
+
+def made_with(record: FitRecord) -> list[Fact]:
+    """Return how, when and with what the fit was made."""
+    known = {status.value: status.advice for status in Status}
+    ended = f"{record.status}. {known[record.status]}" if record.status in known else record.status
+    facts = [
+        ("Solver", record.solver),
+        ("Ended", ended),
+        ("Steps", f"{record.n_iter:,}"),
+        ("Passes over data", f"{record.n_passes:,}"),
+        ("Time", seconds(record.seconds)),
+        ("Made", record.created.replace("T", " ") or "not recorded"),
+    ]
+    return [*facts, *record.environment.items()]

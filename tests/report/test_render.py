@@ -1,0 +1,416 @@
+"""What the page says is true to the record, and nothing in a record breaks the page."""
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import plotly.graph_objects
+import pytest
+from plotly.offline import get_plotlyjs
+
+from kspan.certificates import CertificateStatus
+from kspan.records import FitRecord
+from kspan.report import page, render, require_extras, write_report
+from kspan.report.figures import figures
+from kspan.report.sentences import answer, title
+from kspan.report.wording import at_least, at_most, hover, label, percent, plain, short, signed
+from tests.report import samples
+
+PLOTLY = get_plotlyjs()
+
+EVERY_KIND = {
+    "cancer": samples.cancer,
+    "no certificate": samples.wine,
+    "nasty names": samples.nasty,
+    "nonnegative": samples.nonnegative,
+    "stiefel": samples.stiefel,
+    "element": samples.element,
+    "covariance": samples.of_covariance,
+    "no PCA": lambda: replace(samples.wine(), pca_variance=None),
+    "no history": lambda: replace(samples.wine(), history=np.empty(0)),
+}
+
+
+@pytest.fixture(params=EVERY_KIND)
+def record(request: pytest.FixtureRequest) -> FitRecord:
+    return EVERY_KIND[request.param]()
+
+
+class Reader(HTMLParser):
+    """Collects elements, ids, attributes and texts."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(text.replace(PLOTLY, ""))
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def numbers_of(text: str) -> dict:
+    inside = re.search(r'<script type="application/json" id="numbers">(.*?)</script>', text, re.S)
+    assert inside is not None
+    return json.loads(inside[1])
+
+
+# --- sentences
+
+
+def with_proof(record: FitRecord, **changed: object) -> FitRecord:
+    return replace(
+        record, certificates=[replace(proof, digest="", **changed) for proof in record.certificates]
+    )
+
+
+def test_optimal() -> None:
+    assert answer(samples.cancer()) == [
+        "12 of 30 features carry 53.5% of what plain PCA with 3 components explains.",
+        "No other choice of 12 features explains more: proved.",
+    ]
+
+
+def test_a_gap_is_rounded_up() -> None:
+    record = samples.wine(certify="fast")
+    proof = record.certificates[0]
+    record = with_proof(record, upper=proof.lower * 1.00281)
+    assert answer(record)[1:] == [
+        "No other choice of 5 features can explain more than 0.3% more: proved."
+    ]
+
+
+def test_a_weak_proof_is_called_weak() -> None:
+    record = samples.wine(certify="fast")
+    said = answer(with_proof(record, upper=record.certificates[0].lower * 2))
+    assert "more than 100.0% more: proved." in said[1]
+    assert "does not mean that the choice is bad" in said[2]
+
+
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        (CertificateStatus.TIME_LIMIT, "time ran out"),
+        (CertificateStatus.INTERRUPTED, "it was interrupted"),
+        (CertificateStatus.STOPPED, "it was told to stop"),
+    ],
+)
+def test_a_proof_that_ended_early(status: CertificateStatus, why: str) -> None:
+    said = answer(with_proof(samples.wine(certify="fast"), status=status))
+    assert "can explain more than" in said[1]
+    assert said[2] == f"The proof ended early: {why}. More time may narrow this."
+
+
+def test_forced_features_limit_the_claim() -> None:
+    said = answer(samples.wine(certify="exact", exclude=(0,)))
+    assert said[1] == "No other choice of 5 features that was allowed explains more: proved."
+
+
+def test_no_certificate() -> None:
+    said = answer(samples.wine())
+    assert "is not known: no proof was asked for" in said[1]
+    assert "proved" not in " ".join(said)
+    stopped = answer(replace(samples.wine(), status="time limit"))
+    assert stopped[2] == "The search ended early: time ran out."
+
+
+@pytest.mark.parametrize("made", [samples.stiefel, samples.element])
+def test_estimators_without_certificates(made) -> None:
+    said = answer(made())
+    assert "components with 4 features each, carry" in said[0]
+    assert "there are no proofs" in said[1]
+
+
+def test_nonnegative() -> None:
+    record = samples.nonnegative()
+    claim = (
+        "Taken one after the other, no component could be exchanged for one of at most 3 features "
+        "and no negative loading that explains more"
+    )
+    assert answer(record)[1] == f"{claim}: proved."
+    loose = replace(
+        record.certificates[1], upper=record.certificates[1].lower * 1.021, digest="",
+        status=CertificateStatus.BOUNDED,
+    )  # fmt: skip
+    said = answer(replace(record, certificates=[record.certificates[0], loose]))
+    assert said[1] == f"{claim} than 2.1% more: proved."
+    said = answer(replace(record, certificates=record.certificates[:1]))
+    assert said[1].startswith("For the first 1 of 2 components")
+    assert "for the rest there is no proof" in said[1]
+    single = answer(samples.nonnegative(m=1))
+    assert single[1].startswith("No other component of at most 3 features and no negative loading")
+    assert "no proof was asked for" in answer(samples.nonnegative(certify=False))[1]
+
+
+def test_confidence_below_one_is_not_called_proved() -> None:
+    record = with_proof(samples.nonnegative(certify="net"), confidence=0.99)
+    said = " ".join(answer(record))
+    assert "this holds with a probability of at least 98.0%" in said  # two may fail
+    assert "proved" not in said
+
+
+def test_no_pca_variance() -> None:
+    said = answer(replace(samples.wine(), pca_variance=None))
+    assert re.fullmatch(
+        r"5 of 13 features carry \d+\.\d% of the variance of the data, with 2 components\.", said[0]
+    )
+
+
+def test_all_features() -> None:
+    assert answer(samples.nasty()) == [
+        "All 13 features carry all of what plain PCA with 2 components explains.",
+        "All are used, so there is nothing to choose.",
+    ]
+
+
+def test_titles() -> None:
+    assert title(samples.cancer()) == "Sparse PCA of breast_cancer.csv"
+    assert title(samples.of_covariance()) == "Sparse PCA: a report"
+    assert title(samples.nonnegative()) == "Nonnegative sparse PCA of wine"
+
+
+def test_wording() -> None:
+    assert percent(0.99999) == "more than 99.9%"
+    assert (percent(1.0), percent(0.9236)) == ("100.0%", "92.4%")
+    assert (at_most(0.0021), at_most(0.00001234), at_least(0.9999)) == ("0.3%", "0.002%", "99.9%")
+    assert [signed(v) for v in (0.0, -0.25, 0.5, -2e-9)] == ["0", "−0.250", "+0.500", "−2e−9"]
+    assert plain({"checkpoint": "/home/me/search.npz", "k_grid": [1, 2]}) == (
+        "checkpoint = search.npz, k_grid = 1, 2"
+    )
+    assert plain("C:\\Users\\me\\search.npz") == "search.npz"
+    assert [plain(text) for text in ("~/a/b.csv", "data/b.csv", "low-rank")] == [
+        "b.csv", "data/b.csv", "low-rank",
+    ]  # fmt: skip
+    assert short("a long name", 8) == "a lon…me"
+    assert label("<b>&amp;</b>") == "&lt;b&gt;&amp;amp;&lt;/b&gt;"
+    assert all(len(line) <= 50 for line in hover("x" * 700).split("<br>"))
+
+
+# --- the page
+
+
+def test_every_kind_of_record_makes_a_page(record: FitRecord) -> None:
+    text = render(record)
+    reader = Reader(text)
+    ids = [attrs["id"] for _, attrs in reader.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    for _, attrs in reader.tags:
+        assert (attrs.get("aria-labelledby") or "title") in ids
+        assert not any(name.startswith("on") for name in attrs)
+    levels = [int(tag[1]) for tag, _ in reader.tags if tag in ("h1", "h2", "h3", "h4")]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    said = " ".join(reader.texts)
+    assert "nan" not in said.lower().split()
+    assert all(sentence in said for sentence in answer(record))
+    for word in ("kspan verify RECORD DATA", record.fingerprint, record.estimator, record.solver):
+        assert word in said
+    for proof in record.certificates:
+        assert proof.digest in said
+        assert proof.status.advice in said
+
+
+def test_nothing_is_fetched(record: FitRecord) -> None:
+    reader = Reader(render(record))
+    for tag, attrs in reader.tags:
+        assert "src" not in attrs
+        assert tag not in ("link", "img", "iframe", "object", "base")
+        assert (attrs.get("href") or "#").startswith("#")
+    policy = next(a["content"] for _, a in reader.tags if "http-equiv" in a)
+    assert policy.startswith("default-src 'none'")
+    assert "http" not in policy
+    # Plotly is last but one; what is ours has no address in it, but for the names' own.
+    ours = Path(page.__file__).parent
+    for name in ("template.html", "style.css", "script.js"):
+        text = (ours / name).read_text("utf-8")
+        assert not re.search(r"https?://|@import|url\(", text), name
+
+
+def test_nothing_about_this_machine() -> None:
+    text = render(replace(samples.cancer(), source=str(Path.home() / "folder" / "table.csv")))
+    assert "Sparse PCA of table.csv" in text
+    for word in (str(Path.home()), str(Path.cwd()), sys.prefix):
+        assert len(word) < 4 or word not in text
+
+
+def test_names_are_escaped() -> None:
+    record = samples.nasty()
+    text = render(record)
+    reader = Reader(text)
+    assert [tag for tag, _ in reader.tags].count("script") == 3
+    assert {tag for tag, _ in reader.tags} & {"b", "img"} == set()
+    assert {attrs["href"] for tag, attrs in reader.tags if tag == "a"} == {
+        "#main", "#asked", "#found", "#good", "#figures", "#made",
+    }  # fmt: skip
+    numbers = numbers_of(text)
+    assert sorted(row[0] for row in numbers["rows"]) == sorted(samples.NASTY)
+    before, after = text.split('id="numbers">')
+    assert "<" not in after.split("</script>")[0]
+    assert "\u2028" not in after.split("</script>")[0]
+    assert "<script>window" not in before
+
+    def strings(value):
+        if isinstance(value, dict):
+            value = list(value.values())
+        if isinstance(value, list):
+            return [text for item in value for text in strings(item)]
+        return [value] if isinstance(value, str) else []
+
+    for text in strings(numbers["figures"]):
+        assert "<" not in re.sub(r"<br>|<extra>[\w ,]*</extra>", "", text)
+
+
+def test_the_table_has_the_numbers_of_the_record() -> None:
+    record = samples.cancer()
+    numbers = numbers_of(render(record))
+    assert numbers["columns"] == [
+        "feature", "index", "PC1", "PC2", "PC3", "contribution", "frequency",
+    ]  # fmt: skip
+    rows = {row[0]: row for row in numbers["rows"]}
+    assert sum(row[5] for row in numbers["rows"]) == pytest.approx(1)
+    for name, place, loadings in zip(
+        record.selected_names, record.support, record.loadings, strict=True
+    ):
+        assert rows[name][1:5] == [place, *loadings]
+        assert rows[name][6] == record.stability.frequencies[place]
+
+
+def test_figures_are_what_plotly_takes(record: FitRecord) -> None:
+    def painted(value, key=""):
+        if isinstance(value, dict):
+            return {name: painted(item, name) for name, item in value.items()}
+        if isinstance(value, list):
+            return [painted(item) for item in value]
+        if key == "colorscale":
+            return "Cividis"
+        return "#000000" if key.endswith("color") else value
+
+    for figure in figures(record):
+        for layout in (figure.layout, figure.layout | figure.narrow):
+            plotly.graph_objects.Figure(painted(figure.data), painted(layout))
+
+
+def test_each_figure_is_there_when_its_numbers_are() -> None:
+    def keys(record):
+        return [figure.key for figure in figures(record)]
+
+    assert keys(samples.cancer()) == [
+        "loadings", "variance", "path", "biplot", "gap", "stability", "steps",
+    ]  # fmt: skip
+    bare = replace(samples.wine(), scores=None, history=np.empty(0))
+    assert keys(bare) == ["loadings", "variance"]
+    assert "gap" in keys(samples.nonnegative())
+    assert "biplot" in keys(samples.nonnegative(m=1))
+
+
+def test_the_same_record_gives_the_same_bytes(tmp_path: Path) -> None:
+    record = samples.cancer()
+    record.save(tmp_path / "fit.kspan")
+    assert render(record) == render(FitRecord.load(tmp_path / "fit.kspan"))
+
+
+def test_a_large_record(rng: np.random.Generator) -> None:
+    k, d, m = 2500, 100_000, 10
+    W = np.linalg.qr(rng.normal(size=(k, m)))[0]
+    record = replace(
+        samples.of_covariance(), n_features=d, support=np.arange(k) * 40, loadings=W,
+        explained_variance=np.ones(m), pca_variance=np.full(m, 2.0), total_variance=100.0,
+        objective=10.0,
+    )  # fmt: skip
+    text = render(record)
+    assert "2,500 of 100,000 features carry 50.0%" in text
+    assert "The 2000 largest contributions are shown; the CSV has all 2500." in text
+    assert text.count("<tr data-row=") == 2000
+    assert len(numbers_of(text)["rows"]) == k
+    assert len(numbers_of(text)["figures"][0]["data"][0]["z"]) == 60
+    assert "Only the 60 largest of 2,500 are shown" in text
+    assert len(text) < 8e6
+
+
+def test_half_a_character_in_a_name(tmp_path: Path) -> None:
+    record = samples.wine()
+    record = replace(record, feature_names=["\ud800 broken", *record.feature_names[1:]])
+    write_report(record, tmp_path / "fit.html")
+    assert "? broken" in (tmp_path / "fit.html").read_text("utf-8")
+
+
+# --- the file, the extra
+
+
+def test_write_is_atomic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "fit.html"
+    target.write_text("old")
+    with monkeypatch.context() as patch:
+        patch.setattr(page, "render", _fails)
+        with pytest.raises(RuntimeError, match="no page"):
+            write_report(samples.wine(), target)
+    assert target.read_text() == "old"
+    write_report(samples.wine(), target)
+    assert target.read_text("utf-8") == render(samples.wine())
+    assert [file.name for file in tmp_path.iterdir()] == ["fit.html"]
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        write_report(samples.wine(), tmp_path / "nowhere" / "fit.html")
+
+
+def _fails(record: FitRecord) -> str:
+    raise RuntimeError("no page")
+
+
+@pytest.mark.parametrize(("module", "name"), [("jinja2", "jinja2"), ("plotly.offline", "plotly")])
+def test_a_missing_extra_names_itself(
+    module: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    wanted = re.escape(f'A report needs {name}: pip install "kspan[report]"')
+    with pytest.raises(ImportError, match=wanted):
+        require_extras()
+    with pytest.raises(ImportError, match=wanted):
+        render(samples.wine())
+
+
+def test_importing_imports_no_extra() -> None:
+    code = "import sys, kspan.report; print({'plotly', 'jinja2'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+# --- colours
+
+
+def _luminance(colour: str) -> float:
+    parts = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def _contrast(one: str, other: str) -> float:
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_colours_can_be_told_apart() -> None:
+    style = (Path(page.__file__).parent / "style.css").read_text("utf-8")
+    themes = re.findall(r"--paper:.*?color-scheme: (light|dark);", style, re.S)
+    assert themes == ["light", "dark", "dark"]
+    blocks = re.findall(r"--paper:.*?(?=--sans|color-scheme)", style, re.S)
+    assert blocks[1].split() == blocks[2].split()  # the system's dark is the button's dark
+    for block in blocks[:2]:
+        colour = dict(re.findall(r"--([\w-]+): (#\w{6})", block))
+        for text in ("ink", "muted", "accent"):
+            for ground in ("paper", "sheet"):
+                assert _contrast(colour[text], colour[ground]) >= 4.5, (text, ground)
+        for ground in ("negative", "zero", "positive"):  # numbers in the heat map
+            assert _contrast(colour["ink"], colour[ground]) >= 4.5, ground
+        for mark in ("edge", "focus", "other"):  # boxes, marks
+            assert _contrast(colour[mark], colour["paper"]) >= 3, mark
