@@ -1,17 +1,263 @@
+"""The command as people use it: what it shows, what it writes, what it refuses."""
+
+import gzip
+import json
+import os
 import subprocess
 import sys
+import time
 
+import h5py
+import numpy as np
 import pytest
+import scipy.io
+import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer, load_wine
 from typer.testing import CliRunner
 
 import kspan
+from kspan import FeatureSparsePCA, FitRecord
 from kspan.cli import app
 
-run = CliRunner().invoke
+
+def run(*arguments, **more):
+    return CliRunner().invoke(
+        app, [str(word) for word in arguments], env={"COLUMNS": "140"}, **more
+    )
+
+
+def command(*arguments, **more):
+    """The real command, in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "kspan", *map(str, arguments)], capture_output=True, text=True,
+        check=False, **more,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return load_wine(as_frame=True).data
+
+
+@pytest.fixture
+def wine_csv(wine, tmp_path):
+    path = tmp_path / "wine.csv"
+    wine.to_csv(path, index=False)
+    return path
+
+
+# --- fit
+
+
+def test_fit_shows_features_and_a_proof(wine_csv):
+    result = run("fit", wine_csv, "-m", 2, "-k", 4, "--scale", "--level", "exact")
+    assert result.exit_code == 0, result.output
+    for word in ("wine.csv", "178 samples", "13 features", "flavanoids", "proved optimal", "PC2"):
+        assert word in result.output
+
+
+def test_json_is_all_there_is_on_standard_output(wine, wine_csv):
+    result = run("fit", wine_csv, "-m", 2, "-k", 4, "--scale", "--certify", "--json")
+    found = json.loads(result.stdout)
+    model = FeatureSparsePCA(2, 4, scale=True, certify=True, random_state=0).fit(wine)
+    assert [row["feature"] for row in found["selected"]] == list(model.selected_features_)
+    assert found["objective"] == pytest.approx(model.objective_, rel=1e-12)
+    assert found["certificates"][0]["gap"] == pytest.approx(model.certificate_.gap, abs=1e-9)
+    np.testing.assert_allclose(
+        [row["loadings"] for row in found["selected"]],
+        model.components_[:, model.get_support()].T, atol=1e-12,
+    )  # fmt: skip
+
+
+def test_the_number_of_features_follows_from_the_share(wine, wine_csv):
+    found = json.loads(run("fit", wine_csv, "--scale", "--share", 0.8, "--json").stdout)
+    model = FeatureSparsePCA(2, explained_share=0.8, scale=True, random_state=0).fit(wine)
+    assert len(found["selected"]) == model.n_features_to_select_
+    assert found["share_of_pca"] >= 0.8
+
+
+@pytest.mark.parametrize("kind", ["nonnegative", "orthonormal", "separate"])
+def test_other_estimators(wine_csv, kind):
+    result = run("fit", wine_csv, "-m", 2, "-k", 3, "--scale", "--estimator", kind, "--json")
+    loadings = np.array([row["loadings"] for row in json.loads(result.stdout)["selected"]])
+    assert (np.count_nonzero(loadings, axis=0) <= 3).all()
+    if kind == "nonnegative":
+        assert (loadings >= 0).all()
+
+
+def test_include_and_exclude_by_name_and_index(wine_csv):
+    result = run(
+        "fit", wine_csv, "-m", 1, "-k", 2, "--include", "ash", "--exclude", "proline",
+        "--exclude", "4", "--json",
+    )  # fmt: skip
+    chosen = [row["feature"] for row in json.loads(result.stdout)["selected"]]
+    assert "ash" in chosen
+    assert not {"proline", "magnesium"} & set(chosen)
+
+
+def test_a_covariance_matrix():
+    by_name = json.loads(
+        run("fit", "pitprops", "-m", 1, "-k", 5, "--level", "exact", "--json").stdout
+    )
+    assert by_name["objective"] == pytest.approx(3.4061, abs=1e-3)
+    assert by_name["n_samples"] is None
+
+
+def formats(folder, wine):
+    X, names = wine.to_numpy(), list(wine.columns)
+    wine.to_csv(folder / "a.csv")
+    wine.to_csv(folder / "b.tsv", sep="\t", index=False)
+    with gzip.open(folder / "c.csv.gz", "wt") as file:
+        wine.to_csv(file, index=False)
+    wine.to_parquet(folder / "d.parquet")
+    np.save(folder / "e.npy", X)
+    np.savez(folder / "f.npz", X=X)
+    sp.save_npz(folder / "g.npz", sp.csr_matrix(X))
+    scipy.io.mmwrite(folder / "h.mtx", sp.coo_matrix(X))
+    scipy.io.savemat(folder / "i.mat", {"X": X})
+    with h5py.File(folder / "j.h5", "w") as file:
+        file["X"] = X
+    import anndata
+
+    cells = anndata.AnnData(sp.csr_matrix(X))
+    cells.var_names = names
+    cells.write_h5ad(folder / "k.h5ad")
+    wine.T.to_csv(folder / "l.csv")
+    return sorted(folder.iterdir())
+
+
+def test_every_format_gives_the_same_answer(wine, tmp_path):
+    expected = FeatureSparsePCA(2, 4, random_state=0).fit(wine)
+    names = list(wine.columns)
+    files = formats(tmp_path, wine)
+    assert len(files) == 12
+    prints = set()
+    for path in files:
+        more = ["--transpose"] if path.name == "l.csv" else []
+        result = run("fit", path, "-m", 2, "-k", 4, "--json", *more)
+        assert result.exit_code == 0, (path.name, result.output)
+        found = json.loads(result.stdout)
+        assert [row["index"] for row in found["selected"]] == expected.get_support(True).tolist()
+        assert found["objective"] == pytest.approx(expected.objective_, rel=1e-9)
+        prints.add(found["fingerprint"])
+        if path.suffix in (".csv", ".tsv", ".gz", ".parquet", ".h5ad"):
+            assert {row["feature"] for row in found["selected"]} <= set(names)
+    assert len(prints) == 1, "the same numbers, the same fingerprint"
+
+
+def test_records_reports_and_tables_are_written(wine, wine_csv, tmp_path):
+    record, page, table = (tmp_path / name for name in ("fit.kspan", "fit.html", "fit.csv"))
+    result = run(
+        "fit", wine_csv, "-m", 2, "-k", 4, "--scale", "--certify", "--out", record,
+        "--report", page, "--csv", table, "--path", "--stability", 5,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    found = FitRecord.load(record)
+    assert found.path is not None
+    assert found.stability.n_resamples == 5
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    lines = table.read_text().splitlines()
+    assert lines[0] == "feature,index,PC1,PC2"
+    np.testing.assert_array_equal(
+        [[float(cell) for cell in line.split(",")[2:]] for line in lines[1:]], found.loadings
+    )
+
+    assert run("verify", record, wine_csv).exit_code == 0
+    again = tmp_path / "again.html"
+    assert run("report", record, "-o", again).exit_code == 0
+    assert again.read_bytes() == page.read_bytes()
+
+
+def test_h5ad_with_the_result(wine, tmp_path):
+    import anndata
+
+    cells = anndata.AnnData(sp.csr_matrix(wine.to_numpy()))
+    cells.layers["log"] = cells.X.log1p()
+    cells.write_h5ad(tmp_path / "in.h5ad")
+    out = tmp_path / "out.h5ad"
+    result = run("fit", tmp_path / "in.h5ad", "--layer", "log", "-k", 4, "--h5ad", out)
+    assert result.exit_code == 0, result.output
+    back = anndata.read_h5ad(out)
+    assert back.var["kspan"].sum() == 4
+    model = FeatureSparsePCA(2, 4, random_state=0).fit(cells.layers["log"])
+    np.testing.assert_allclose(
+        back.obsm["X_kspan"], model.transform(cells.layers["log"]), atol=1e-9
+    )
+
+
+# --- verify
+
+
+def test_verify_says_what_it_checked(wine_csv, tmp_path):
+    record = tmp_path / "fit.kspan"
+    run("fit", wine_csv, "-k", 4, "--level", "exact", "-o", record)
+    result = run("verify", record, wine_csv)
+    assert result.exit_code == 0
+    assert result.output.count("✓") == 4
+    assert json.loads(run("verify", record, wine_csv, "--json").stdout)["holds"] is True
+
+
+def test_verify_refuses_other_data_with_exit_code_one(wine, wine_csv, tmp_path):
+    record = tmp_path / "fit.kspan"
+    run("fit", wine_csv, "-k", 4, "--level", "exact", "-o", record)
+    changed = tmp_path / "changed.csv"
+    (wine + 1e-6).to_csv(changed, index=False)
+    result = command("verify", record, changed)
+    assert result.returncode == 1
+    assert (
+        result.stderr.strip()
+        == "kspan: does not hold: fingerprint: this is not the data of the fit"
+    )
+
+
+def test_verify_refuses_what_is_no_record(wine_csv, tmp_path):
+    result = command("verify", wine_csv, wine_csv)
+    assert result.returncode == 2
+    assert "not a file of kspan" in result.stderr
+
+
+# --- path
+
+
+def test_path_shows_a_band_and_a_suggestion(wine_csv, tmp_path):
+    picture, table = tmp_path / "path.png", tmp_path / "path.csv"
+    result = run(
+        "path", wine_csv, "-m", 2, "--scale", "-k", "2:8:2,11", "--plot", picture, "--csv", table
+    )
+    assert result.exit_code == 0, result.output
+    assert "Suggested" in result.output
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    rows = [line.split(",") for line in table.read_text().splitlines()]
+    assert [row[0] for row in rows] == ["features", "2", "4", "6", "8", "11"]
+    for row in rows[1:]:
+        assert float(row[1]) <= float(row[3]) * (1 + 1e-12), "the band holds the objective"
+
+
+def test_path_as_json(wine, wine_csv):
+    found = json.loads(run("path", wine_csv, "--scale", "--json").stdout)
+    assert [row["features"] for row in found["path"]] == list(range(2, 14))
+    assert set(found["path"][0]["selected"]) <= set(wine.columns)
+    assert found["suggestion"]["k"] in range(2, 14)
+    assert found["suggestion"]["reasons"]
+
+
+# --- datasets, demo, help
+
+
+def test_datasets_are_listed_and_written(tmp_path, monkeypatch):
+    monkeypatch.delenv("KSPAN_DATA", raising=False)
+    result = run("datasets")
+    assert "breast_cancer" in result.output
+    assert "not here (see KSPAN_DATA)" in result.output
+    out = tmp_path / "cancer.csv"
+    assert run("datasets", "breast_cancer", "--out", out).exit_code == 0
+    found = json.loads(run("fit", out, "-k", 3, "--json").stdout)
+    assert {row["feature"] for row in found["selected"]} <= set(load_breast_cancer().feature_names)
+    assert run("datasets", "nonsense").exit_code == 2
 
 
 def test_the_demo_shows_features_rivals_and_time():
-    result = run(app, ["demo", "-m", "2", "-k", "6"], env={"COLUMNS": "120"})
+    result = run("demo", "-m", "2", "-k", "6")
     assert result.exit_code == 0
     assert result.output.count("pixel_") == 6
     for word in ("plain PCA", "kspan", "highest variances", "Fitted in"):
@@ -24,26 +270,144 @@ def test_the_demo_shows_features_rivals_and_time():
     assert numbers["highest variances"] <= numbers["kspan"] <= numbers["plain PCA"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["demo", "-m", "5", "-k", "3"], "--features 3 must be at least --components 5"),
-        (["demo", "-k", "65"], "--features"),
-        (["nonsense"], "No such command"),
-    ],
-)
-def test_wrong_use_exits_with_two(arguments, message):
-    result = run(app, arguments, env={"COLUMNS": "200"})
-    assert result.exit_code == 2
-    assert message in result.output
-
-
 def test_version():
-    assert run(app, ["--version"]).output.strip() == f"kspan {kspan.__version__}"
+    assert run("--version").output.strip() == f"kspan {kspan.__version__}"
 
 
-def test_as_a_module():
-    result = subprocess.run(
-        [sys.executable, "-m", "kspan", "--help"], capture_output=True, text=True, check=True
+def test_help_is_there_at_once_and_has_examples():
+    best = np.inf
+    for _ in range(3):
+        started = time.perf_counter()
+        result = command("--help")
+        best = min(best, time.perf_counter() - started)
+    assert result.returncode == 0
+    for name in ("fit", "path", "report", "verify", "datasets", "demo"):
+        assert f" {name} " in result.stdout
+    code = "import sys, kspan.cli; print({'numpy', 'sklearn', 'scipy'} & set(sys.modules))"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    assert "demo" in result.stdout
+    assert loaded.stdout.strip() == "set()", "the command imports what it needs when it runs"
+    assert best < 2.0, "0.3 s on a quiet machine"
+    for name in ("fit", "path", "report", "verify", "datasets", "demo"):
+        assert f"kspan {name} " in run(name, "--help").output.replace(f"Usage: kspan {name}", "")
+
+
+# --- what is refused: one line, exit code 2, no file
+
+
+GOOD = "a,b,c\n1,2,3\n4,5,7\n7,8,1\n2,1,9\n"
+BAD_FILES = {
+    "ragged": ("x.csv", "a,b,c\n1,2,3\n4,5\n7,8,1\n", ["line 3"]),
+    "text column": ("x.csv", "a,b,c\n1,2,3\n4,hello,6\n7,8,1\n", ["'b'", "hello"]),
+    "missing value": ("x.csv", "a,b,c\n1,2,3\n4,,6\n7,8,1\n", ["'b'"]),
+    "unknown ending": ("x.xlsx", "a,b,c\n1,2,3\n", [".xlsx", ".csv"]),
+    "wrong ending": ("x.npy", GOOD, ["NumPy"]),
+    "empty": ("x.csv", "", ["empty"]),
+    "only a header": ("x.csv", "a,b,c\n", []),
+    "one sample": ("x.csv", "a,b,c\n1,2,3\n", ["1 sample"]),
+    "infinity": ("x.csv", "a,b,c\n1,2,3\n4,inf,6\n7,8,1\n", ["inf"]),
+    "constant": ("x.csv", "a,b,c\n1,2,3\n1,2,3\n1,2,3\n", ["constant"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_a_bad_file_is_refused_in_one_line(tmp_path, name):
+    file, text, words = BAD_FILES[name]
+    (tmp_path / file).write_text(text)
+    result = command(
+        "fit", file, "-m", 1, "-k", 2, "--out", "fit.kspan", "--report", "fit.html",
+        "--csv", "fit.csv", cwd=tmp_path,
+    )  # fmt: skip
+    assert result.returncode == 2, result.stderr
+    lines = [line for line in result.stderr.splitlines() if "error" in line]
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("kspan: error: ")
+    for word in words:
+        assert word in lines[0]
+    assert "Traceback" not in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == [file], "nothing was written"
+
+
+BAD_USES = {
+    "no such file": (["fit", "nowhere.csv"], "nowhere.csv"),
+    "k below m": (["fit", "good.csv", "-m", "3", "-k", "2"], "n_features_to_select=2"),
+    "k above d": (["fit", "good.csv", "-k", "9"], "n_features_to_select=9"),
+    "k of zero": (["fit", "good.csv", "-k", "0"], "-k"),
+    "share": (["fit", "good.csv", "--share", "1.5"], "--share 1.5"),
+    "unknown solver": (["fit", "good.csv", "-k", "2", "--solver", "magic"], "magic"),
+    "unknown feature": (["fit", "good.csv", "-k", "2", "--include", "zebra"], "zebra"),
+    "a feature of both": (
+        ["fit", "good.csv", "-k", "2", "--include", "a", "--exclude", "a"], "include and exclude"
+    ),
+    "no folder": (["fit", "good.csv", "-k", "2", "--out", "no/where.kspan"], "no folder"),
+    "a folder": (["fit", "good.csv", "-k", "2", "--report", "."], "is a folder"),
+    "a proof that is not there": (
+        ["fit", "good.csv", "-k", "2", "--estimator", "separate", "--certify"], "--certify"
+    ),
+    "h5ad from csv": (["fit", "good.csv", "-k", "2", "--h5ad", "x.h5ad"], "H5AD"),
+    "numbers": (["path", "good.csv", "-k", "2:x"], "2:40"),
+    "a picture of what": (["path", "good.csv", "--plot", "x.docx"], ".png"),
+    "nonsense": (["nonsense"], "No such command"),
+    "demo": (["demo", "-m", "5", "-k", "3"], "--features 3 must be at least --components 5"),
+    "report of nothing": (["report", "good.csv"], "not a file of kspan"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD_USES)
+def test_wrong_use_exits_with_two_and_writes_nothing(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "good.csv").write_text(GOOD)
+    arguments, message = BAD_USES[name]
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    assert message in result.output
+    assert "Traceback" not in result.output
+    assert os.listdir(tmp_path) == ["good.csv"]
+
+
+def test_a_missing_extra_is_named_before_any_work(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "good.csv").write_text(GOOD)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    for arguments, extra in (
+        (["fit", "good.csv", "-k", 2, "--report", "x.html"], "report"),
+        (["path", "good.csv", "--plot", "x.png"], "plot"),
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 2
+        assert f"pip install 'kspan[{extra}]'" in result.output
+
+
+def test_a_near_name_is_suggested(wine_csv):
+    result = run("fit", wine_csv, "-k", 2, "--include", "alcohl")
+    assert "Did you mean 'alcohol'?" in result.output
+
+
+def test_a_write_that_fails_leaves_nothing(wine_csv, tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise OSError(28, "No space left on device", "fit.kspan")
+
+    monkeypatch.setattr("os.replace", fail)
+    result = run("fit", wine_csv, "-k", 3, "--out", tmp_path / "fit.kspan")
+    assert result.exit_code == 2
+    assert "No space left on device" in result.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["wine.csv"]
+
+
+def test_warnings_are_lines(tmp_path):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "x.npy", np.outer(rng.random(20), rng.random(5)))
+    result = run("fit", tmp_path / "x.npy", "-m", 3, "-k", 4)
+    assert result.exit_code == 0
+    assert "kspan: warning: n_components=3 is above the rank" in result.output
+
+
+def test_an_interrupted_fit_gives_the_best_so_far(wine_csv, monkeypatch):
+    def interrupt(self, progress):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kspan.cli.progress.Watcher.on_step", interrupt)
+    result = run("fit", wine_csv, "-k", 4, "--json")
+    assert result.exit_code == 1
+    assert "interrupted" in result.output

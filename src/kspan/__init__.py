@@ -14,6 +14,7 @@ _HOME = {
     "ElementSparsePCA": "kspan.estimators",
     "FeatureSparsePCA": "kspan.estimators",
     "FeatureSparseSelector": "kspan.estimators",
+    "FitRecord": "kspan.records",
     "NonnegativeProblem": "kspan.problem",
     "NonnegativeSparsePCA": "kspan.estimators",
     "RowSparseProblem": "kspan.problem",
@@ -21,7 +22,10 @@ _HOME = {
     "StiefelSparsePCA": "kspan.estimators",
     "as_covariance": "kspan.covariance",
     "certify": "kspan.methods",
+    "selection_stability": "kspan.selection",
     "solve": "kspan.methods",
+    "sparsity_path": "kspan.selection",
+    "suggest_k": "kspan.selection",
     "verify": "kspan.certificates",
 }
 
@@ -32,6 +36,7 @@ __all__ = [
     "ElementSparsePCA",
     "FeatureSparsePCA",
     "FeatureSparseSelector",
+    "FitRecord",
     "NonnegativeProblem",
     "NonnegativeSparsePCA",
     "RowSparseProblem",
@@ -39,7 +44,10 @@ __all__ = [
     "StiefelSparsePCA",
     "as_covariance",
     "certify",
+    "selection_stability",
     "solve",
+    "sparsity_path",
+    "suggest_k",
     "verify",
 ]
 
@@ -68,4 +76,6 @@ if TYPE_CHECKING:
     )
     from kspan.methods import certify, solve
     from kspan.problem import NonnegativeProblem, RowSparseProblem
+    from kspan.records import FitRecord
+    from kspan.selection import selection_stability, sparsity_path, suggest_k
     from kspan.solution import Solution

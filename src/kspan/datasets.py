@@ -197,6 +197,26 @@ def dataset_names() -> list[str]:
     return sorted({"pitprops", *_SKLEARN, *_FILES})
 
 
+def is_at_hand(name: str) -> bool:
+    """Say whether `load_dataset` needs neither a download nor a file that is not there.
+
+    Examples
+    --------
+    >>> is_at_hand("wine")
+    True
+    """
+    return name == "pitprops" or name in _SKLEARN or _file_of(name) is not None
+
+
+def _file_of(name: str) -> Path | None:
+    """Return where a data set is that does not ship with kspan; None if it is not there."""
+    folder = os.environ.get("KSPAN_DATA")
+    if not folder or name not in _FILES:
+        return None
+    path = Path(folder) / _FILES[name][0]
+    return path if path.is_file() else None
+
+
 def load_dataset(name: str) -> Dataset:
     """Load a data set by name.
 
@@ -216,9 +236,8 @@ def load_dataset(name: str) -> Dataset:
     if name not in _FILES:
         raise ValueError(f"Unknown data set {name!r}; known are {', '.join(dataset_names())}.")
     file, key = _FILES[name]
-    folder = os.environ.get("KSPAN_DATA")
-    path = Path(folder) / file if folder else None
-    if path is not None and path.is_file():
+    path = _file_of(name)
+    if path is not None:
         if key == "sparse":
             from scipy.sparse import load_npz
 
@@ -231,6 +250,7 @@ def load_dataset(name: str) -> Dataset:
 
         bunch = fetch_openml(_OPENML[name], version=1, as_frame=False)
         return Dataset(name, X=bunch.data, feature_names=tuple(bunch.feature_names))
+    folder = os.environ.get("KSPAN_DATA")
     where = f"is not in {folder}" if folder else "needs KSPAN_DATA to name the folder it is in"
     raise FileNotFoundError(f"The data set {name!r} does not ship with kspan: {file} {where}.")
 

@@ -1,0 +1,84 @@
+"""What goes wrong becomes one line and an exit code: 2 for wrong input, 1 for a false claim."""
+
+import functools
+import importlib.util
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import typer
+
+FAILED, WRONG_INPUT = 1, 2
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def guarded(command: Command) -> Command:
+    """Let a command end with one line on standard error instead of a traceback."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        from kspan.certificates import CertificateError
+
+        try:
+            with _plain_warnings():
+                return command(*args, **kwargs)
+        except CertificateError as error:
+            complain(f"does not hold: {error}")
+            raise typer.Exit(FAILED) from None
+        except (ValueError, OSError, ImportError, MemoryError) as error:
+            complain(f"error: {_one_line(error)}")
+            raise typer.Exit(WRONG_INPUT) from None
+        except KeyboardInterrupt:
+            complain("interrupted, nothing was written")
+            raise typer.Exit(FAILED) from None
+
+    return run  # type: ignore[return-value]
+
+
+def complain(text: str) -> None:
+    """Write a line to standard error."""
+    typer.echo(f"kspan: {text}", err=True)
+
+
+def check_output(path: Path | None) -> None:
+    """Refuse a place that cannot be written to before any work is done."""
+    if path is None:
+        return
+    folder = path.parent
+    if path.is_dir():
+        raise ValueError(f"{path}: is a folder; name a file in it.")
+    if not folder.is_dir():
+        raise ValueError(f"{path}: there is no folder {str(folder)!r}.")
+    if not os.access(folder, os.W_OK):
+        raise ValueError(f"{path}: the folder {str(folder)!r} cannot be written to.")
+
+
+def require(*packages: str, extra: str, what: str) -> None:
+    """Refuse what needs packages that are not there before any work is done."""
+    for package in packages:
+        if importlib.util.find_spec(package) is None:
+            raise ValueError(f"{what} needs {package}: pip install 'kspan[{extra}]'.")
+
+
+def _one_line(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    text = str(error) or type(error).__name__
+    return " ".join(text.split())
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Show a warning of ours as a line, without the place in the code."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        complain(f"warning: {message}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        warnings.showwarning = show
+        yield

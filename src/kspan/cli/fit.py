@@ -1,0 +1,250 @@
+"""``kspan fit``: choose features, prove how good they are, write a record and a report."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kspan.cli import options
+from kspan.cli.errors import FAILED, check_output, complain, guarded, require
+from kspan.cli.inputs import Reading, feature_places, load_table, watched
+from kspan.cli.options import Estimator, Level
+from kspan.cli.progress import Watcher
+
+if TYPE_CHECKING:
+    from kspan.tables import Table
+
+
+@guarded
+def fit(
+    data: options.Data,
+    n_components: options.Components = 2,
+    n_features: Annotated[
+        int | None,
+        typer.Option(
+            "--features", "-k", min=1,
+            help="Number of features to choose. By default the fewest that keep --share.",
+        ),
+    ] = None,
+    share: Annotated[
+        float,
+        typer.Option(help="Of what plain PCA explains, to be kept when -k is not given."),
+    ] = 0.9,
+    estimator: Annotated[
+        Estimator,
+        typer.Option(
+            help="features: all components share k features. The others have k features in each "
+            "component: nonnegative, orthonormal, or separate.",
+        ),
+    ] = Estimator.FEATURES,
+    solver: Annotated[
+        str | None, typer.Option(help="Method; see the documentation.", show_default="auto")
+    ] = None,
+    scale: options.Scale = False,
+    precomputed: options.Precomputed = False,
+    include: options.Include = None,
+    exclude: options.Exclude = None,
+    seed: options.Seed = 0,
+    time_limit: options.TimeLimit = None,
+    certify: Annotated[
+        bool,
+        typer.Option(
+            "--certify", help="Prove how good the choice is.", rich_help_panel=options.PROVING
+        ),
+    ] = False,
+    level: Annotated[
+        Level | None,
+        typer.Option(
+            help="How hard to try: fast, tight, or exact, which searches until it is proved.",
+            rich_help_panel=options.PROVING, show_default="tight",
+        ),
+    ] = None,
+    with_path: Annotated[
+        bool,
+        typer.Option(
+            "--path", help="Also show other numbers of features in the report.",
+            rich_help_panel=options.WRITING,
+        ),
+    ] = False,
+    resamples: Annotated[
+        int,
+        typer.Option(
+            "--stability", min=0, metavar="N", rich_help_panel=options.WRITING,
+            help="Also fit N bootstrap resamples, and show how often each feature is chosen.",
+        ),
+    ] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Write the record of the fit, for report and verify.",
+            rich_help_panel=options.WRITING,
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Write an HTML report.", rich_help_panel=options.WRITING),
+    ] = None,
+    csv: options.Table = None,
+    h5ad: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write a copy of the H5AD file with the result in it.",
+            rich_help_panel=options.WRITING,
+        ),
+    ] = None,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+    transpose: options.Transpose = False,
+    delimiter: options.Delimiter = None,
+    header: options.Header = None,
+    index: options.IndexColumn = None,
+    key: options.Key = None,
+    layer: options.Layer = None,
+) -> None:  # fmt: skip
+    """Choose k features whose m principal components explain the most variance.
+
+    For example:
+
+      kspan fit expression.csv -m 3 -k 50 --certify --report fit.html
+
+      kspan fit genes_by_samples.tsv.gz --transpose -m 2 -k 30 --scale --out fit.kspan
+
+      kspan fit breast_cancer -m 3 -k 12 --scale --level exact --json
+    """
+    for place in (out, report, csv, h5ad):
+        check_output(place)
+    if report is not None:
+        require("jinja2", "plotly", extra="report", what="--report")
+    if not 0 < share <= 1:
+        raise ValueError(f"--share {share} must be above 0 and at most 1.")
+    if h5ad is not None and not data.endswith(".h5ad"):
+        raise ValueError("--h5ad writes a copy of the data, which must be an H5AD file too.")
+
+    how = Reading(transpose, delimiter, header, index, key, layer)
+    with Watcher(quiet) as watcher:
+        watcher.stage(f"reading {data}")
+        table, is_covariance = load_table(data, how, quiet=quiet or as_json)
+        model = _estimator(
+            estimator, n_components, n_features,
+            share=share,
+            solver=solver,
+            scale=scale,
+            covariance="precomputed" if precomputed or is_covariance else None,
+            include=feature_places(include, "--include", table),
+            exclude=feature_places(exclude, "--exclude", table),
+            certify=str(level) if level else certify,
+            random_state=seed,
+            time_limit=time_limit,
+            callback=watcher.on_step,
+        )  # fmt: skip
+        X = watched(table.X, watcher.on_rows)
+        started = time.perf_counter()
+        model.fit(X)
+        seconds = time.perf_counter() - started
+        record = _record(model, X, table, seconds, watcher, with_path, resamples)
+        _write(
+            record,
+            table,
+            watcher,
+            out=out,
+            report=report,
+            csv=csv,
+            h5ad=h5ad,
+            source=data,
+            layer=layer,
+        )
+
+    from kspan.cli import show
+
+    files = {
+        name: str(place)
+        for name, place in (("record", out), ("report", report), ("csv", csv), ("h5ad", h5ad))
+        if place is not None
+    }
+    if as_json:
+        show.write_json({**show.as_data(record), "files": files})
+    else:
+        show.print_fit(record, files)
+    if record.status == "interrupted":
+        complain("interrupted: this is the best answer so far")
+        raise typer.Exit(FAILED)
+
+
+def _estimator(
+    kind: Estimator, n_components: int, k: int | None, *, share: float, solver: str | None,
+    include: Any, exclude: Any, certify: bool | str, **common: Any,
+) -> Any:  # fmt: skip
+    """Make the estimator that the options describe."""
+    import kspan
+
+    if kind is Estimator.FEATURES:
+        return kspan.FeatureSparsePCA(
+            n_components, k, explained_share=share, solver=solver or "auto", include=include,
+            exclude=exclude, certify=certify, **common,
+        )  # fmt: skip
+    if include or exclude:
+        raise ValueError(f"--include and --exclude need --estimator {Estimator.FEATURES}.")
+    if kind is Estimator.NONNEGATIVE:
+        return kspan.NonnegativeSparsePCA(
+            n_components, k, algorithm=solver or "auto", certify=certify, **common
+        )
+    if certify:
+        raise ValueError(f"--certify is not there for --estimator {kind}.")
+    if solver is not None:
+        common["solver"] = solver
+    if kind is Estimator.ORTHONORMAL:
+        return kspan.StiefelSparsePCA(n_components, n_nonzero_coefs=k, **common)
+    return kspan.ElementSparsePCA(n_components, k, **common)
+
+
+def _record(
+    model: Any, X: Any, table: "Table", seconds: float, watcher: Watcher, with_path: bool,
+    resamples: int,
+) -> Any:  # fmt: skip
+    """Make the record, with the further studies that were asked for."""
+    import kspan
+    from kspan.records import FitRecord
+
+    shared = hasattr(model, "n_features_to_select_")
+    if (with_path or resamples) and not shared:
+        raise ValueError(f"--path and --stability need --estimator {Estimator.FEATURES}.")
+    asked = {
+        "include": model.include, "exclude": model.exclude, "scale": model.scale,
+        "covariance": model.covariance, "random_state": model.random_state,
+    } if shared else {}  # fmt: skip
+    path = stability = None
+    if with_path:
+        watcher.stage("other numbers of features")
+        path = kspan.sparsity_path(X, model.n_components, callback=watcher.on_step, **asked)
+    if resamples:
+        watcher.stage(f"{resamples} resamples")
+        stability = kspan.selection_stability(
+            X, model.n_components, model.n_features_to_select_, n_resamples=resamples, **asked
+        )
+    watcher.stage("record")
+    return FitRecord.from_estimator(
+        model, X, source=Path(table.source).name, feature_names=table.feature_names,
+        sample_names=table.sample_names, path=path, stability=stability, seconds=seconds,
+    )  # fmt: skip
+
+
+def _write(
+    record: Any, table: "Table", watcher: Watcher, *, out: Path | None, report: Path | None,
+    csv: Path | None, h5ad: Path | None, source: str, layer: str | None,
+) -> None:  # fmt: skip
+    if out is not None:
+        record.save(out)
+    if report is not None:
+        from kspan.report import write_report
+
+        watcher.stage("report")
+        write_report(record, report)
+    if csv is not None:
+        from kspan.cli.show import write_csv
+
+        write_csv(record, csv)
+    if h5ad is not None:
+        from kspan.anndata import copy_with_result
+
+        copy_with_result(source, h5ad, record, layer=layer)

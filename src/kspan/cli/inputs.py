@@ -1,0 +1,71 @@
+"""From what the user named to a table of numbers."""
+
+import difflib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kspan.cli.errors import complain
+
+if TYPE_CHECKING:
+    from kspan.tables import Table
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read a file: what the options say, None for what is to be detected."""
+
+    transpose: bool = False
+    delimiter: str | None = None
+    header: bool | None = None
+    index: bool | None = None
+    key: str | None = None
+    layer: str | None = None
+
+
+def load_table(data: str, how: Reading, *, quiet: bool = True) -> tuple["Table", bool]:
+    """Return the table of a file or of a data set, and whether it is a covariance matrix."""
+    from kspan.datasets import dataset_names, load_dataset
+    from kspan.tables import Table, read_table
+
+    if os.sep not in data and data in dataset_names() and not os.path.exists(data):
+        if how != Reading():
+            raise ValueError(f"{data} is a data set; options for reading files do not apply.")
+        found = load_dataset(data)
+        is_covariance = found.covariance is not None
+        X = found.covariance if is_covariance else found.X
+        return Table(X, found.feature_names, None, data, ()), is_covariance
+    table = read_table(data, **vars(how))
+    if table.notes and not quiet:
+        complain(f"{data}: {'; '.join(table.notes)}")
+    return table, False
+
+
+def feature_places(names: Sequence[str] | None, option: str, table: "Table") -> list[int] | None:
+    """Turn names, or else indices, of features into their places."""
+    if not names:
+        return None
+    known = {name: place for place, name in enumerate(table.feature_names or ())}
+    places = []
+    for name in names:
+        if name in known:
+            places.append(known[name])
+        elif name.isdecimal():
+            places.append(int(name))
+        else:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"{option} {name!r} is not a feature of {table.source}.{hint}")
+    return places
+
+
+def watched(X: Any, on_rows: Any) -> Any:
+    """Let data that is read in blocks tell how far it is."""
+    from kspan.covariance import as_source
+
+    rows = as_source(X)
+    if rows is None:
+        return X
+    rows.on_rows = on_rows
+    return rows

@@ -1,0 +1,98 @@
+"""Options that commands share."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DATA_HELP = "A file with samples in rows and features in columns, or the name of a data set."
+
+READING = "Reading the file"
+PROVING = "Proof"
+WRITING = "Output"
+
+Data = Annotated[str, typer.Argument(help=DATA_HELP, show_default=False)]
+
+Transpose = Annotated[
+    bool,
+    typer.Option(
+        "--transpose", "-t", help="Features are in rows, as in most tables of genes.",
+        rich_help_panel=READING,
+    ),
+]  # fmt: skip
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        help="Between cells of a text file: a character, 'tab' or 'whitespace'. Detected.",
+        rich_help_panel=READING,
+    ),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header", help="Whether the first line has names. Detected.",
+        rich_help_panel=READING, show_default=False,
+    ),
+]  # fmt: skip
+IndexColumn = Annotated[
+    bool | None,
+    typer.Option(
+        "--index/--no-index", help="Whether the first column has names. Detected.",
+        rich_help_panel=READING, show_default=False,
+    ),
+]  # fmt: skip
+Key = Annotated[
+    str | None,
+    typer.Option(help="Which table of an NPZ, MAT, HDF5 or zarr file.", rich_help_panel=READING),
+]
+Layer = Annotated[
+    str | None, typer.Option(help="Which layer of an H5AD file.", rich_help_panel=READING)
+]
+
+Components = Annotated[int, typer.Option("--components", "-m", min=1, help="Number of components.")]
+Scale = Annotated[
+    bool, typer.Option("--scale", help="Divide every feature by its standard deviation.")
+]
+Precomputed = Annotated[
+    bool, typer.Option("--precomputed", help="The table is a covariance matrix, not data.")
+]
+Include = Annotated[
+    list[str] | None,
+    typer.Option(help="A feature that must be chosen, by name or index. May be repeated."),
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option(help="A feature that must not be chosen, by name or index. May be repeated."),
+]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same answer.", min=0)]
+TimeLimit = Annotated[
+    float | None, typer.Option(help="Seconds after which to stop with the best so far.")
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Write JSON to standard output.", rich_help_panel=WRITING)
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Show no progress.", rich_help_panel=WRITING)
+]
+Table = Annotated[
+    Path | None,
+    typer.Option("--csv", help="Write the table as CSV.", rich_help_panel=WRITING),
+]
+
+
+class Estimator(StrEnum):
+    """Which problem to solve."""
+
+    FEATURES = "features"
+    NONNEGATIVE = "nonnegative"
+    ORTHONORMAL = "orthonormal"
+    SEPARATE = "separate"
+
+
+class Level(StrEnum):
+    """How hard to try to prove."""
+
+    FAST = "fast"
+    TIGHT = "tight"
+    EXACT = "exact"

@@ -1,0 +1,168 @@
+"""``kspan path``: what every number of features would explain, and which to take."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kspan.cli import options
+from kspan.cli.errors import check_output, guarded, require
+from kspan.cli.inputs import Reading, feature_places, load_table, watched
+from kspan.cli.progress import Watcher
+
+
+@guarded
+def path(
+    data: options.Data,
+    n_components: options.Components = 2,
+    ks: Annotated[
+        str | None,
+        typer.Option("--features", "-k", help="Numbers of features: 5,10,20 or 2:40 or 2:40:4."),
+    ] = None,
+    share: Annotated[
+        float, typer.Option(help="Of what plain PCA explains, to be kept by the suggestion.")
+    ] = 0.9,
+    scale: options.Scale = False,
+    precomputed: options.Precomputed = False,
+    include: options.Include = None,
+    exclude: options.Exclude = None,
+    seed: options.Seed = 0,
+    time_limit: options.TimeLimit = None,
+    certify: Annotated[
+        bool,
+        typer.Option(
+            "--certify/--no-certify", help="Prove what no choice can exceed.",
+            rich_help_panel=options.PROVING,
+        ),
+    ] = True,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw it: PNG, PDF or SVG.", rich_help_panel=options.WRITING),
+    ] = None,
+    csv: options.Table = None,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+    transpose: options.Transpose = False,
+    delimiter: options.Delimiter = None,
+    header: options.Header = None,
+    index: options.IndexColumn = None,
+    key: options.Key = None,
+    layer: options.Layer = None,
+) -> None:  # fmt: skip
+    """Show what m components explain with every number of features, and suggest one.
+
+    For example:
+
+      kspan path expression.csv -m 3
+
+      kspan path breast_cancer -m 3 --scale --plot path.png
+    """
+    import kspan
+
+    if plot is not None:
+        require("matplotlib", extra="plot", what="--plot")
+        if plot.suffix.lower() not in (".png", ".pdf", ".svg"):
+            raise ValueError(f"--plot {plot}: the ending must be .png, .pdf or .svg.")
+    check_output(plot)
+    check_output(csv)
+    how = Reading(transpose, delimiter, header, index, key, layer)
+    with Watcher(quiet) as watcher:
+        watcher.stage(f"reading {data}")
+        table, is_covariance = load_table(data, how, quiet=quiet or as_json)
+        found = kspan.sparsity_path(
+            watched(table.X, watcher.on_rows),
+            n_components,
+            ks=_numbers(ks),
+            include=feature_places(include, "--include", table),
+            exclude=feature_places(exclude, "--exclude", table),
+            scale=scale,
+            covariance="precomputed" if precomputed or is_covariance else None,
+            certify=certify,
+            random_state=seed,
+            time_limit=time_limit,
+            callback=watcher.on_step,
+        )
+        suggestion = kspan.suggest_k(found, share=share)
+        if plot is not None:
+            _draw(found, suggestion.k, plot)
+    rows = _rows(found)
+    if csv is not None:
+        from kspan.cli.show import write_rows
+
+        write_rows(csv, list(rows[0]), [list(row.values()) for row in rows])
+    if as_json:
+        from kspan.cli.show import write_json
+
+        names = table.feature_names
+        for row, support in zip(rows, found.supports, strict=True):
+            row["selected"] = [names[j] if names else int(j) for j in support]
+        write_json({"path": rows, "suggestion": {"k": suggestion.k, "reasons": suggestion.reasons}})
+        return
+    _print(rows, suggestion)
+
+
+def _numbers(text: str | None) -> list[int] | None:
+    """Read ``5,10,20``, ``2:40`` or ``2:40:4``; ranges include their end."""
+    if text is None:
+        return None
+    found: list[int] = []
+    try:
+        for part in text.split(","):
+            first, *rest = (int(number) for number in part.split(":"))
+            last, step = (*rest, 1)[:2] if rest else (first, 1)
+            found += range(first, last + 1, step)
+    except ValueError:
+        found = []
+    if not found:
+        raise ValueError(f"--features {text!r}: give numbers as in 5,10,20 or 2:40 or 2:40:4.")
+    return sorted(set(found))
+
+
+def _rows(found: Any) -> list[dict[str, Any]]:
+    return [
+        {
+            "features": int(k),
+            "explained_variance": float(objective),
+            "share_of_pca": float(objective / found.full),
+            "at_most": float(upper),
+            "gap": float((upper - objective) / upper) if upper > 0 else 0.0,
+        }
+        for k, objective, upper in zip(found.k, found.objective, found.upper, strict=True)
+    ]
+
+
+def _print(rows: list[dict[str, Any]], suggestion: Any) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    table = Table(title="Explained variance by number of features", title_justify="left")
+    for column in ("features", "variance", "of plain PCA's", "at most", "gap"):
+        table.add_column(column, justify="right")
+    for row in rows:
+        chosen = row["features"] == suggestion.k
+        table.add_row(
+            str(row["features"]),
+            f"{row['explained_variance']:.6g}",
+            f"{row['share_of_pca']:.2%}",
+            f"{row['at_most']:.6g}",
+            f"{row['gap']:.2%}",
+            style="bold green" if chosen else None,
+        )
+    console.print(table)
+    console.print(f"\nSuggested: [bold]{suggestion.k}[/] features.")
+    for reason in suggestion.reasons:
+        console.print(Text(f"- {reason}"))
+
+
+def _draw(found: Any, k: int, place: Path) -> None:
+    from matplotlib.figure import Figure
+
+    from kspan.plotting import PathDisplay
+    from kspan.storage import replacing
+
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    PathDisplay.from_path(found, chosen=k, ax=figure.subplots())
+    with replacing(place) as file:
+        figure.savefig(file, format=place.suffix[1:].lower(), dpi=150)

@@ -1,0 +1,170 @@
+"""What a record looks like: tables for people, JSON for machines, CSV for spreadsheets."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from kspan.storage import replacing
+
+if TYPE_CHECKING:
+    from kspan.certificates import Certificate
+    from kspan.records import FitRecord
+
+# A table on the screen shows no more features; --csv, --json and the report have all.
+MOST_ROWS = 40
+
+
+def as_data(record: "FitRecord") -> dict[str, Any]:
+    """Return a record as numbers, texts, lists and dicts."""
+    full = None if record.pca_variance is None else float(record.pca_variance.sum())
+    return {
+        "estimator": record.estimator,
+        "parameters": record.parameters,
+        "source": record.source,
+        "n_samples": record.n_samples,
+        "n_features": record.n_features,
+        "fingerprint": record.fingerprint,
+        "selected": [
+            {"feature": name, "index": int(place), "loadings": loadings.tolist()}
+            for name, place, loadings in zip(
+                record.selected_names, record.support, record.loadings, strict=True
+            )
+        ],
+        "explained_variance": record.explained_variance.tolist(),
+        "objective": record.objective,
+        "total_variance": record.total_variance,
+        "share_of_total": record.objective / record.total_variance,
+        "share_of_pca": None if full is None else record.objective / full,
+        "solver": record.solver,
+        "status": record.status,
+        "n_passes": record.n_passes,
+        "certificates": [_certificate(proof) for proof in record.certificates],
+        "seconds": record.seconds,
+        "environment": record.environment,
+    }
+
+
+def _certificate(proof: "Certificate") -> dict[str, Any]:
+    return {
+        "lower": proof.lower,
+        "upper": proof.upper,
+        "gap": proof.gap,
+        "status": proof.status.value,
+        "level": proof.level,
+        "method": proof.method,
+        "confidence": proof.confidence,
+        "seconds": proof.seconds,
+    }
+
+
+def write_json(value: Any) -> None:
+    """Write to standard output."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def write_csv(record: "FitRecord", path: Path) -> None:
+    """Write the chosen features and their loadings, in full precision."""
+    axes = [f"PC{j + 1}" for j in range(record.n_components)]
+    rows = [
+        [name, int(place), *(repr(float(number)) for number in loadings)]
+        for name, place, loadings in zip(
+            record.selected_names, record.support, record.loadings, strict=True
+        )
+    ]
+    write_rows(path, ["feature", "index", *axes], rows)
+
+
+def write_rows(path: Path, header: list[str], rows: list[list[Any]]) -> None:
+    """Write a table as CSV, whole or not at all."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    with replacing(path) as file:
+        file.write(text.getvalue().encode())
+
+
+def print_fit(record: "FitRecord", files: dict[str, str]) -> None:
+    """Write to the screen what was found, and how good it is."""
+    console = Console()
+    console.print()
+    rows = "a covariance" if record.n_samples is None else f"{record.n_samples:,} samples"
+    console.print(
+        Text.assemble(
+            (record.source, "bold"), f": {rows}, {record.n_features:,} features. ",
+            (str(record.support.size), "bold"), " chosen for ",
+            (str(record.n_components), "bold"),
+            f" component{'s' if record.n_components > 1 else ''}.",
+        )
+    )  # fmt: skip
+    console.print()
+    console.print(_loadings(record))
+    hidden = record.support.size - MOST_ROWS
+    if hidden > 0:
+        console.print(f"and {hidden} more; --csv, --json and --report have them all", style="dim")
+    console.print(_variances(record))
+    console.print()
+    for line in verdict(record):
+        console.print(Text(line))
+    for what, place in files.items():
+        console.print(Text(f"{what}: {place}"))
+    if record.seconds is not None:
+        console.print(f"Fitted in {record.seconds:.2f} s by {record.solver}.", style="dim")
+
+
+def verdict(record: "FitRecord") -> list[str]:
+    """Say in words how good the choice is."""
+    if not record.certificates:
+        return ["How close to the best possible choice this is: ask with --certify."]
+    lines = []
+    for j, proof in enumerate(record.certificates):
+        what = "Choice" if record.is_row_sparse else f"Component {j + 1}"
+        if proof.status.value == "optimal":
+            line = f"{what}: proved optimal."
+        else:
+            line = (
+                f"{what}: at least {1 - proof.gap:.2%} of the best possible, proved. "
+                f"{proof.status.advice}"
+            )
+        if proof.confidence < 1:
+            line += f" With probability {proof.confidence:.4g}."
+        lines.append(line)
+    return lines
+
+
+def _loadings(record: "FitRecord") -> Table:
+    table = Table(title="Chosen features and their loadings", title_justify="left")
+    table.add_column("feature", style="bold", overflow="fold")
+    for j in range(record.n_components):
+        table.add_column(f"PC{j + 1}", justify="right")
+    order = np.argsort(-(record.loadings**2).sum(axis=1), kind="stable")[:MOST_ROWS]
+    names = record.selected_names
+    for row in order:
+        numbers = (f"{value:+.3f}" if value else "·" for value in record.loadings[row])
+        table.add_row(Text(names[row]), *numbers)
+    return table
+
+
+def _variances(record: "FitRecord") -> Table:
+    table = Table(title="Explained variance", title_justify="left")
+    table.add_column("")
+    for j in range(record.n_components):
+        table.add_column(f"PC{j + 1}", justify="right")
+    table.add_column("sum", justify="right")
+    table.add_column("of all", justify="right")
+    total = record.total_variance
+    lines = [(f"{record.support.size} features", record.explained_variance)]
+    if record.pca_variance is not None:
+        lines.append((f"plain PCA, {record.n_features:,} features", record.pca_variance))
+    for name, values in lines:
+        cells = [f"{value:.4g}" for value in (*values, values.sum())]
+        table.add_row(name, *cells, f"{values.sum() / total:.1%}")
+    return table

@@ -1,0 +1,52 @@
+"""``kspan verify``: check a record against the data, trusting nobody who made it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kspan.cli import options
+from kspan.cli.errors import guarded
+from kspan.cli.inputs import Reading, load_table, watched
+from kspan.cli.progress import Watcher
+
+
+@guarded
+def verify(
+    record: Annotated[Path, typer.Argument(help="What kspan fit --out wrote.")],
+    data: options.Data,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+    transpose: options.Transpose = False,
+    delimiter: options.Delimiter = None,
+    header: options.Header = None,
+    index: options.IndexColumn = None,
+    key: options.Key = None,
+    layer: options.Layer = None,
+) -> None:
+    """Check every claim of a record from the data alone: exit code 1 if one does not hold.
+
+    Example: kspan verify fit.kspan expression.csv
+    """
+    from kspan.certificates import CertificateError
+    from kspan.cli.show import write_json
+    from kspan.records import FitRecord
+
+    found = FitRecord.load(record)
+    how = Reading(transpose, delimiter, header, index, key, layer)
+    with Watcher(quiet) as watcher:
+        watcher.stage(f"reading {data}")
+        table, _ = load_table(data, how)
+        try:
+            done = found.verify(watched(table.X, watcher.on_rows))
+        except CertificateError as error:
+            if as_json:
+                write_json({"holds": False, "error": str(error)})
+            raise
+    if as_json:
+        write_json({"holds": True, "checked": done})
+        return
+    for line in done:
+        typer.echo(f"✓ {line}")
+    if not found.certificates:
+        typer.echo("The record has no certificate: nothing is claimed about the best possible.")
