@@ -54,6 +54,8 @@ from kspan.solvers.stiefel.splitting import Settings
 from kspan.solvers.stiefel.starts import STIEFEL_STARTS
 from kspan.solvers.stiefel.two_stage import two_stage
 
+# Methods that make so few products from one start that A need not be formed.
+FEW_PRODUCTS = ("go", "ipu")
 LEVELS = ("fast", "tight", "exact")
 NONNEGATIVE_LEVELS = ("fast", "net", "tight", "exact")
 
@@ -122,6 +124,7 @@ def certify(
     if rank is not None:
         require_count("rank", rank, 1)
     problem.covariance.ensure_psd()  # bounds rely on it
+    problem.covariance.prepare()
     if isinstance(problem, NonnegativeProblem):
         best = _nonnegative_point(problem, solution)
         heuristic: Heuristic = partial(climb, problem)
@@ -396,6 +399,8 @@ def solve(
         options["init"] = init
     if "rng" in known:
         options["rng"] = generator(random_state)
+    if solver not in FEW_PRODUCTS or options.get("n_restarts"):
+        problem.covariance.prepare()
     return method(problem, callback=callback, time_limit=time_limit, **options)
 
 

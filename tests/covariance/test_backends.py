@@ -5,8 +5,10 @@ import pytest
 import scipy.sparse as sp
 
 import kspan.covariance.chunked as chunked
+import kspan.covariance.data as data
 import kspan.covariance.dense_data as dense_data
 import kspan.covariance.kernels as kernels
+import kspan.covariance.sources as sources
 import kspan.covariance.sparse_data as sparse_data
 from kspan import as_covariance
 from kspan.covariance.data import FLOAT32_TOL
@@ -53,16 +55,21 @@ def expected_covariance(X, scale, ddof):
 def small_blocks(monkeypatch):
     """Data in files is read in several blocks, however small it is."""
     monkeypatch.setattr(RowSource, "block_bytes", 1500)
+    monkeypatch.setattr(sources, "FEWEST_ROWS", 1)
     monkeypatch.setattr(kernels, "CACHE_BYTES", 700)
+    monkeypatch.setattr(kernels, "FEWEST_ROWS", 1)
 
 
-@pytest.fixture(params=["gram", "implicit"])
+@pytest.fixture(params=["gram", "implicit", "lanczos first"])
 def route(request, monkeypatch):
     """Run each test with and without the small Gram matrix, whatever the size says."""
     if request.param == "implicit":
         monkeypatch.setattr(dense_data, "GRAM_LIMIT", 0)
         monkeypatch.setattr(chunked, "GRAM_LIMIT", 0)
         monkeypatch.setattr(sparse_data, "SPARSE_GRAM_WORK", 0)
+    if request.param == "lanczos first":
+        monkeypatch.setattr(data, "GRAM_WORK", 0)
+        monkeypatch.setattr(dense_data, "FEATURES_A_PRODUCT", 1)
     return request.param
 
 

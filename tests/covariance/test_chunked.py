@@ -11,7 +11,7 @@ from kspan import (
     FeatureSparsePCA,
     as_covariance,
 )
-from kspan.covariance import chunked, sources, sparse_data
+from kspan.covariance import data, sources, sparse_data
 from kspan.covariance.sources import ArraySource, FileSource, RowSource, as_source, open_source
 from tests.out_of_core import npy, parquet
 
@@ -19,6 +19,7 @@ from tests.out_of_core import npy, parquet
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     monkeypatch.setattr(RowSource, "block_bytes", 1500)
+    monkeypatch.setattr(sources, "FEWEST_ROWS", 1)
 
 
 @pytest.fixture
@@ -91,7 +92,7 @@ def test_names_come_from_parquet(X):
 
 def test_few_passes_over_costly_data(X, rng, monkeypatch):
     """A few hundred candidates and a second look: at most six passes, and the same answer."""
-    monkeypatch.setattr(chunked, "GRAM_WORK", 0)
+    monkeypatch.setattr(data, "GRAM_WORK", 0)
     X = rng.standard_normal((400, 600))
     X[:, 100:112] += 2 * rng.standard_normal((400, 1))
     X[:, 300:309] += 2 * rng.standard_normal((400, 1))
@@ -118,7 +119,7 @@ def test_very_many_sparse_features_go_by_candidates(rng, monkeypatch):
 
 
 def test_few_passes_honour_include_and_exclude(rng, monkeypatch):
-    monkeypatch.setattr(chunked, "GRAM_WORK", 0)
+    monkeypatch.setattr(data, "GRAM_WORK", 0)
     X = rng.standard_normal((200, 500))
     X[:, 100:112] += 2 * rng.standard_normal((200, 1))
     fitted = FeatureSparsePCA(1, 10, include=[499], exclude=[100, 101], random_state=0).fit(npy(X))

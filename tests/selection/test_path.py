@@ -205,7 +205,7 @@ def test_a_file_is_read_a_few_times_only(tmp_path):
 
 
 def test_a_large_file_goes_by_way_of_candidates(tmp_path, monkeypatch):
-    monkeypatch.setattr("kspan.covariance.chunked.GRAM_WORK", 1.0)
+    monkeypatch.setattr("kspan.covariance.data.GRAM_WORK", 1.0)
     monkeypatch.setattr("kspan.covariance.chunked.GRAM_LIMIT", 10)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 3)) @ rng.standard_normal((3, 400)) + rng.random((300, 400))

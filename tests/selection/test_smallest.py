@@ -66,7 +66,7 @@ def test_quick_solver_starts_from_the_nearest_number(rng):
 
 
 def test_quick_solver_reads_a_large_file_once(tmp_path, monkeypatch):
-    monkeypatch.setattr("kspan.covariance.chunked.GRAM_WORK", 1.0)
+    monkeypatch.setattr("kspan.covariance.data.GRAM_WORK", 1.0)
     data = np.random.default_rng(0)
     X = data.standard_normal((50, 3)) @ data.standard_normal((3, 1100)) + data.random((50, 1100))
     np.save(tmp_path / "rows.npy", X)

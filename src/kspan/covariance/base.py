@@ -76,6 +76,9 @@ class Covariance(ABC):
         """
         raise ValueError("A covariance matrix has no rows to stream; give the data instead.")
 
+    def prepare(self) -> None:  # noqa: B027 - most have nothing to prepare
+        """Form A if that is within reach: called before a method that makes many products."""
+
     def ensure_psd(self) -> None:  # noqa: B027 - most are, by what they are made from
         """Make sure that A is positive semidefinite up to rounding of doubles, or raise."""
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index
-from kspan.covariance import kernels
+from kspan.covariance import data, kernels
 from kspan.covariance.base import Covariance
 from kspan.covariance.data import DataCovariance, row_edges
 from kspan.covariance.dense import DenseCovariance
@@ -17,9 +17,6 @@ from kspan.covariance.sources import RowSource
 
 # Columns of the random matrix that is multiplied in the same pass as means and variances are made.
 SKETCH_COLUMNS = 16
-
-# Multiplications up to which A is formed without a second thought.
-GRAM_WORK = 2e10
 
 # Rows whose mean the others are measured from: large means then cost no digits.
 HEAD_ROWS = 64
@@ -39,7 +36,7 @@ class ChunkedCovariance(DataCovariance):
     def reads_are_costly(self) -> bool:
         """Whether forming A would cost more than a few passes."""
         n, d = self.X.shape
-        return self._gram is None and n * d * d > GRAM_WORK
+        return self._gram is None and n * d * d > data.GRAM_WORK
 
     @classmethod
     def measure(cls, X: RowSource, *, scale: bool | FloatArray, ddof: int) -> Self:
@@ -112,7 +109,7 @@ class ChunkedCovariance(DataCovariance):
         whole = self.submatrix(union)
         return whole[places[:, :, None], places[:, None, :]]
 
-    def restrict(self, support: Index) -> Covariance:  # type: ignore[override]
+    def restrict(self, support: Index) -> Covariance:
         """Return the covariance of the chosen features, as a matrix. One pass."""
         part = DenseCovariance(self.submatrix(support), self.dtype)
         part.n_samples = self.n_samples

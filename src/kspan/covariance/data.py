@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index, Mask
 from kspan.covariance.base import Covariance
+from kspan.covariance.dense import DenseCovariance
 from kspan.covariance.kernels import product, row_digests
 from kspan.linalg.eigen import (
     RESIDUAL_TOL,
@@ -18,6 +19,9 @@ from kspan.linalg.eigen import (
     lanczos,
     leading_dense,
 )
+
+# Multiplications up to which A is formed without a second thought.
+GRAM_WORK = 2e10
 
 # Dense pieces made on the way are built in blocks of about this size.
 WORK_BYTES = 1 << 24
@@ -162,24 +166,32 @@ class DataCovariance(Covariance):
     def _gram_of_features(self, X: Any, mean: FloatArray, scale: FloatArray) -> FloatArray:
         """Return the covariance matrix of these columns in float64."""
 
-    def restrict(self, support: Index) -> Self:
-        """Return the covariance of the chosen features: a copy of their columns, in float64."""
+    def restrict(self, support: Index) -> Covariance:
+        """Return the covariance of the chosen features: from A if it is formed, else a copy.
+
+        The copy is in float64.
+        """
+        if self._gram is not None:
+            formed = DenseCovariance(self.submatrix(support))
+            formed.n_samples, formed._is_psd = self.n_samples, True
+            return formed
         self.n_passes += 1
         # float64, so that what is computed on a support is exact for float32 data too.
-        part = type(self)(
+        return type(self)(
             self.X[:, support].astype(np.float64, copy=False),
             self.mean[support],
             self.scale[support],
             self._variances[support],
             self.ddof,
         )
-        if self._gram is not None:
-            part._gram = self._gram[np.ix_(support, support)]
-        return part
 
     def _leading(self, m: int) -> EigenPairs:
         n, d = self.n_samples, self.n_features
         tall = d <= n
+        if tall and self._gram is None and self._lanczos_products:
+            pairs = lanczos(self.matmat, d, m, tol=self._tol(), max_products=self._lanczos_products)
+            if pairs.residuals.max() <= self._tol() * pairs.values[0]:
+                return pairs
         small = self._gram if self._gram is not None else self._small_gram(of_features=tall)
         if tall:
             if small is not None:
@@ -195,6 +207,11 @@ class DataCovariance(Covariance):
             else lanczos(lambda Z: self.scores(self.back(Z)) / divisor, n, few, tol=self._tol())
         )
         return self._lift(pairs, m)
+
+    @property
+    def _lanczos_products(self) -> int:
+        """How many products Lanczos may make of tall data before A is formed after all."""
+        return 0
 
     def _tol(self) -> float:
         return FLOAT32_TOL if self.dtype == np.float32 else RESIDUAL_TOL

@@ -6,12 +6,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index
+from kspan.covariance import data, kernels
 from kspan.covariance.data import WORK_BYTES, DataCovariance
 from kspan.linalg.moments import block_slices, column_moments
 
 # Up to this many samples or features, whichever is smaller, one product of X with itself is
 # cheaper than the products that Lanczos needs on a spectrum without gaps.
 GRAM_LIMIT = 2048
+
+
+# Products with more columns have enough to do for every row that they read.
+FUSED_COLUMNS = 4
+
+# A product with one vector waits for memory, one of X with itself does not: it costs as much as
+# this share of d products.
+FEATURES_A_PRODUCT = 32
 
 
 class DenseDataCovariance(DataCovariance):
@@ -30,6 +39,30 @@ class DenseDataCovariance(DataCovariance):
             return super().scores(W, support)
         self.n_passes += 1
         return self._centred(support) @ W
+
+    def matmat(self, W: FloatArray, support: Index | None = None) -> FloatArray:
+        """Return ``A W``: two passes, one for a few columns, none once A is formed."""
+        few = support is None and W.shape[1] <= FUSED_COLUMNS
+        if self._gram is not None or self.is_wide or not few or not self.X.flags.c_contiguous:
+            return super().matmat(W, support)
+        # Rows are multiplied by W and at once, while they are in the cache, by the result.
+        self.n_passes += 1
+        W = W / self.scale[:, None]
+        out, total = kernels.covariance_product(self.X, W, self.mean @ W, None)
+        out -= np.outer(self.mean, total)
+        out /= self.scale[:, None] * (self.n_samples - self.ddof)
+        return out
+
+    def prepare(self) -> None:
+        """Form A of tall data, up to `GRAM_LIMIT` features."""
+        if self._gram is None and not self.is_wide:
+            self._gram = self._small_gram(of_features=True)
+
+    @property
+    def _lanczos_products(self) -> int:
+        """As many as cost no more than forming A does, when that takes a second or more."""
+        n, d = self.X.shape
+        return d // FEATURES_A_PRODUCT if n * d * d > data.GRAM_WORK else 0
 
     @property
     def is_wide(self) -> bool:

@@ -20,6 +20,7 @@ from kspan.linalg.moments import block_slices
 
 # Of the pieces in which a block is worked on, so that it is read from memory once.
 CACHE_BYTES = 1 << 21
+FEWEST_ROWS = 64
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,9 @@ def pieces(X: Any) -> Iterator[tuple[slice, Any]]:
     if scipy.sparse.issparse(X):
         yield slice(0, X.shape[0]), X
         return
-    for rows in block_slices(len(X), X[:1].nbytes, CACHE_BYTES):
+    # With a few rows at a time, the product X'Z would write all of itself for next to no work.
+    size = max(CACHE_BYTES, FEWEST_ROWS * X[:1].nbytes)
+    for rows in block_slices(len(X), X[:1].nbytes, size):
         yield rows, X[rows]
 
 

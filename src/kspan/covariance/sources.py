@@ -28,6 +28,9 @@ from kspan.progress import Reading
 # Of a block of rows in memory, unless told otherwise: small enough for memory to be used again.
 BLOCK_BYTES = 1 << 24
 
+# A block may be so many times as large if it had fewer rows than this otherwise.
+LARGEST_BLOCK, FEWEST_ROWS = 8, 64
+
 # Seconds between two reports of how far a pass has got.
 REPORT_EVERY = 0.1
 
@@ -74,7 +77,10 @@ class RowSource(ABC):
         return [*range(0, n, self._rows_per_block()), n]
 
     def _rows_per_block(self) -> int:
-        return max(1, self.block_bytes // max(1, self.shape[1] * self.dtype.itemsize))
+        """As many as fill a block; of very long rows more, as products of a few are slow."""
+        bytes_each = max(1, self.shape[1] * self.dtype.itemsize)
+        few = min(FEWEST_ROWS, LARGEST_BLOCK * self.block_bytes // bytes_each)
+        return max(1, few, self.block_bytes // bytes_each)
 
     def blocks(self, columns: Index | None = None) -> Iterator[Block]:
         """Yield all rows, the next block being read while one is worked on."""

@@ -41,6 +41,10 @@ class UpdatedCovariance(Covariance):
         """Passes over the data behind it."""
         return self.base.n_passes
 
+    def prepare(self) -> None:
+        """Of what it is made from."""
+        self.base.prepare()
+
     def ensure_psd(self) -> None:
         """Of what it is made from."""
         self.base.ensure_psd()

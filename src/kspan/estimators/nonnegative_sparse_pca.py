@@ -19,7 +19,7 @@ from kspan.solvers.nonnegative.net import achieved_by_net
 
 
 class NonnegativeSparsePCA(LoadingsEstimator):
-    r"""Sparse PCA whose components add features up and never subtract them.
+    """Sparse PCA whose components add features up and never subtract them.
 
     Every component maximises the variance over unit vectors with at most k features and no
     negative loading. Features that enter a component thus move together, which makes parts of

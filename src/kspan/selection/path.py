@@ -117,6 +117,7 @@ def sparsity_path(
     level = "exact" if solver == "exact" else level
     report = combine(callback, log_progress if verbose else None)
     monitor = Monitor("path", report, time_limit)
+    A.prepare()
     full = float(A.leading(n_components).values.sum())
     with one_blas_thread():
         best, stopped = choose_supports(
