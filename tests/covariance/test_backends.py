@@ -70,6 +70,7 @@ def route(request, monkeypatch):
     if request.param == "lanczos first":
         monkeypatch.setattr(data, "GRAM_WORK", 0)
         monkeypatch.setattr(dense_data, "FEATURES_A_PRODUCT", 1)
+        monkeypatch.setattr(dense_data, "FEWEST_PRODUCTS", 0)
     return request.param
 
 

@@ -22,6 +22,9 @@ FUSED_COLUMNS = 4
 # this share of d products.
 FEATURES_A_PRODUCT = 32
 
+# Fewer products than this are seldom enough for Lanczos.
+FEWEST_PRODUCTS = 24
+
 
 class DenseDataCovariance(DataCovariance):
     """Dense data, tall or wide, in either memory order, float32 or float64."""
@@ -62,7 +65,8 @@ class DenseDataCovariance(DataCovariance):
     def _lanczos_products(self) -> int:
         """As many as cost no more than forming A does, when that takes a second or more."""
         n, d = self.X.shape
-        return d // FEATURES_A_PRODUCT if n * d * d > data.GRAM_WORK else 0
+        products = d // FEATURES_A_PRODUCT
+        return products if n * d * d > data.GRAM_WORK and products >= FEWEST_PRODUCTS else 0
 
     @property
     def is_wide(self) -> bool:
