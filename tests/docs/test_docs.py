@@ -1,0 +1,133 @@
+"""What the documentation shows is true: its snippets, commands, examples and pages work.
+
+Readers have data of their own where a page says ``X`` or ``expression.csv``. Here they get small
+data of that name.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+GENES = ["CD8A", "XIST", "MALAT1", *(f"GENE{j:02}" for j in range(57))]
+
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page, *languages):
+    return [body for language, body in FENCE.findall(page.read_text()) if language in languages]
+
+
+def commands(page):
+    lines = "\n".join(blocks(page, "bash", "console", "shell")).splitlines()
+    lines = [line.removeprefix("$ ").strip() for line in lines]
+    return [line for line in lines if line.startswith("kspan ")]
+
+
+def with_any(find, *args):
+    return [pytest.param(page, id=page.name) for page in PAGES if find(page, *args)]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with small versions of all files that pages name."""
+    import anndata
+    import pandas as pd
+    import scipy.io
+    import scipy.sparse
+
+    rng = np.random.default_rng(0)
+    hidden = rng.standard_normal((40, 3)) @ rng.standard_normal((3, 60))
+    values = hidden + rng.standard_normal((40, 60))
+    samples = [f"sample{i}" for i in range(40)]
+    table = pd.DataFrame(values, index=samples, columns=GENES)
+    table.to_csv(tmp_path / "expression.csv")
+    table.T.to_csv(tmp_path / "genes_by_samples.tsv.gz", sep="\t")
+    np.save(tmp_path / "measurements.npy", values)
+    counts = scipy.sparse.csr_array(rng.poisson(0.4, (40, 60)).astype(float))
+    scipy.io.mmwrite(tmp_path / "counts.mtx", counts)
+    cells = anndata.AnnData(counts, obs=pd.DataFrame(index=samples), var=pd.DataFrame(index=GENES))
+    cells.layers["lognorm"] = counts.log1p()
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("KSPAN_DATA", raising=False)
+    return tmp_path
+
+
+def own_data():
+    """What readers have where a page does not say where it comes from."""
+    rng = np.random.default_rng(1)
+    rows = rng.standard_normal((120, 60)) * rng.uniform(0.5, 2.0, 60)
+    return {"X": rows, "blocks": [rows[:40], rows[40:80]], "last_block": rows[80:]}
+
+
+@pytest.mark.parametrize("page", with_any(blocks, "python"))
+def test_snippets_run(page, folder, capsys):
+    """In the order of the page, as a reader would type them."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    names = {"__name__": "__main__", **own_data()}
+    printed = ""
+    for number, (language, body) in enumerate(FENCE.findall(page.read_text()), start=1):
+        if language == "python":
+            exec(compile(body, f"{page.name}, block {number}", "exec"), names)
+            printed = capsys.readouterr().out
+        elif language == "text" and printed:  # the output, shown below the snippet
+            assert body == printed
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
+@pytest.mark.parametrize("page", with_any(commands))
+def test_commands_run(page, folder):
+    from kspan.cli import app
+
+    for line in commands(page):
+        result = CliRunner().invoke(app, shlex.split(line, comments=True)[1:])
+        assert result.exit_code == 0, f"{line}\n{result.output}"
+
+
+def test_every_page_is_looked_at():
+    """No language that the tests above do not know, and no snippet that is hidden from them."""
+    known = {"python", "bash", "text"}
+    for page in PAGES:
+        found = {language for language, _ in FENCE.findall(page.read_text())}
+        assert found <= known, page.name
+
+
+@pytest.mark.parametrize("example", [pytest.param(path, id=path.stem) for path in EXAMPLES])
+def test_examples_run(example, tmp_path):
+    """As scripts, in a copy: one of them writes a picture beside itself."""
+    (tmp_path / "examples").mkdir()
+    script = shutil.copy(example, tmp_path / "examples")
+    run = subprocess.run(
+        [sys.executable, script],
+        cwd=tmp_path,
+        env={**os.environ, "MPLBACKEND": "Agg", "OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert run.returncode == 0, run.stderr
+
+
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=page.name) for page in PAGES])
+def test_links_lead_somewhere_on_the_code_host(page):
+    links = [link for link in LINK.findall(page.read_text()) if "://" not in link]
+    missing = [link for link in links if not (page.parent / link).exists()]
+    assert not missing
