@@ -66,7 +66,7 @@ def test_a_record_survives_a_file_and_is_verified(records, wine, tmp_path, name)
         assert one.seconds == other.seconds
         np.testing.assert_array_equal(one.history, other.history)
     done = back.verify(wine)
-    assert len(done) == 3 + len(record.certificates)
+    assert len(done) == 4 + len(record.certificates)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -138,7 +138,27 @@ CHANGES = {
     "fingerprint": {"fingerprint": lambda text: "0" * 64},
     "upper": {"certificates": lambda proofs: [replace(proofs[0], upper=proofs[0].upper * 1.001)]},
     "include": {"parameters": lambda asked: {**asked, "include": [0], "exclude": [1]}},
-}
+    "exclude": {"parameters": lambda asked: {**asked, "exclude": list(range(13))}},
+    "another k": {"parameters": lambda asked: {**asked, "n_features_to_select": 5}},
+    "no parameters": {"parameters": lambda asked: {}},
+    "infinite total": {
+        "total_variance": lambda value: np.inf, "objective": lambda value: value * 1e6
+    },
+    "claimed to be float32": {
+        "dtype": lambda text: "float32", "objective": lambda value: value * 1.01
+    },
+    "another type": {"dtype": lambda text: "int8"},
+    "mean": {"mean": lambda values: values + 0.01},
+    "scale": {"scale": lambda values: values * 1.01},
+    "no scale": {"scale": lambda values: None},
+    "scores": {"scores": lambda values: values + 0.01},
+    "samples": {"samples": lambda places: places[::-1]},
+    "fewer scores": {"scores": lambda values: values[:-1]},
+    "names": {"feature_names": lambda names: names[::-1]},
+    "fewer names": {"feature_names": lambda names: names[:-1]},
+    "floats for a support": {"support": lambda S: S.astype(float)},
+    "not a number": {"total_variance": lambda value: "many"},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -160,8 +180,14 @@ def test_a_path_is_verified(with_path, wine):
 
 
 PATH_CHANGES = {
+    "full": {"full": lambda value: value * 0.99},
+    "total": {"total_variance": lambda value: value * 2},
+    "another m": {"n_components": lambda m: m + 1},
+    "slightly lower upper": {"upper": lambda values: values * (1 - 1e-7)},
+    "infinite upper": {"upper": lambda values: values * np.inf},
+    "empty": {name: (lambda part: part[:0]) for name in ("k", "objective", "upper", "supports")},
+    "negative places": {"supports": lambda supports: [*supports[:-1], supports[-1] - 13]},
     "objective": {"objective": lambda values: values * 1.001},
-    "upper": {"upper": lambda values: values * 1.001},
     "lower upper": {"upper": lambda values: np.minimum(values, values[-1] * 0.999)},
     "support": {"supports": lambda supports: [*supports[:-1], np.arange(7)]},
     "fewer features": {"supports": lambda supports: [*supports[:-1], np.zeros(7, dtype=int)]},
@@ -179,10 +205,51 @@ def test_a_changed_path_is_refused(with_path, wine, change):
         replace(with_path, path=changed(with_path.path, **PATH_CHANGES[change])).verify(wine)
 
 
+def test_loadings_that_are_worse_than_the_certificate_are_refused(records, wine, rng):
+    """Random orthonormal loadings on the best support are not the best loadings."""
+    record = records["features"]
+    W = np.linalg.qr(rng.standard_normal(record.loadings.shape))[0]
+    X = (wine / wine.std()).to_numpy()[:, record.support]
+    inside = W.T @ np.cov(X.T) @ W
+    values, rotation = np.linalg.eigh(inside)
+    W = W @ rotation[:, ::-1]
+    worse = replace(
+        record, loadings=W, objective=float(values.sum()), explained_variance=values[::-1],
+        scores=None,
+    )  # fmt: skip
+    with pytest.raises(CertificateError, match="worse than the certificate's"):
+        worse.verify(wine)
+    replace(worse, certificates=[]).verify(wine)
+
+
+def test_signs_of_nonnegative_components(records, wine):
+    with pytest.raises(CertificateError, match="negative"):
+        changed(records["nonnegative"], loadings=lambda W: -W, scores=lambda Z: -Z).verify(wine)
+
+
+def test_renamed_columns_are_noticed(records, wine):
+    with pytest.raises(CertificateError, match="another name"):
+        records["plain"].verify(wine.rename(columns={"ash": "ashes"}))
+    records["plain"].verify(wine.to_numpy())
+    with pytest.raises(CertificateError, match="another name"):
+        records["plain"].verify(wine.to_numpy(), [f"x{j}" for j in range(13)])
+
+
+def test_what_does_not_belong_together_is_refused(records, wine):
+    model = ESTIMATORS["features"]
+    for wrong in (
+        {"path": sparsity_path(wine, 1, ks=[2, 3], certify=False, random_state=0)},
+        {"stability": selection_stability(wine.iloc[:, :5], 2, 3, n_resamples=3, random_state=0)},
+        {"sample_names": ["one"]},
+    ):
+        with pytest.raises(ValueError, match=r"another problem|other data|expected 178"):
+            FitRecord.from_estimator(model, wine, **wrong)
+
+
 def test_a_certificate_of_another_fit_is_refused(records, wine):
     other = records["selector"]
     swapped = replace(records["forced"], certificates=other.certificates)
-    with pytest.raises(CertificateError, match="other features"):
+    with pytest.raises(CertificateError):
         swapped.verify(wine)
 
 

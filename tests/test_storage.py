@@ -267,7 +267,7 @@ def test_notes_stand_apart(tmp_path):
             members.append({n: archive.read(n) for n in archive.namelist() if n != "notes.json"})
     assert members[0] == members[1]
     storage.save_file(tmp_path / "none", [1])
-    assert storage.load_notes(tmp_path / "none") is None
+    assert storage.load_notes(tmp_path / "none") == {}
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):

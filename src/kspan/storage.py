@@ -25,7 +25,9 @@ FORMAT = 1
 NO_DATE = (1980, 1, 1, 0, 0, 0)
 
 
-def save_file(path: str | os.PathLike[str], value: Any, notes: Any = None) -> None:
+def save_file(
+    path: str | os.PathLike[str], value: Any, notes: dict[str, Any] | None = None
+) -> None:
     """Write a tree of dataclasses, lists, dicts, numbers, strings and arrays.
 
     Under a temporary name first, then renamed: whoever reads finds the old file or the new
@@ -88,12 +90,18 @@ def load_file(path: str | os.PathLike[str], types: Iterable[type]) -> Any:
     return _unpack(value, arrays, {kind.__name__: kind for kind in types})
 
 
-def load_notes(path: str | os.PathLike[str]) -> Any:
-    """Read the notes of a file, None if it has none."""
-    with zipfile.ZipFile(path) as archive:
-        if "notes.json" not in archive.namelist():
-            return None
-        return json.loads(archive.read("notes.json"))
+def load_notes(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read the notes of a file, nothing if it has none."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if "notes.json" not in archive.namelist():
+                return {}
+            notes = json.loads(archive.read("notes.json"))
+    except (EOFError, ValueError, zipfile.BadZipFile, zlib.error):
+        notes = None
+    if not isinstance(notes, dict):
+        raise ValueError(f"{os.fspath(path)}: not a file of kspan")
+    return notes
 
 
 def _pack(value: Any, arrays: list[np.ndarray]) -> Any:

@@ -38,7 +38,7 @@ def verify(
         watcher.stage(f"reading {data}")
         table, _ = load_table(data, how)
         try:
-            done = found.verify(watched(table.X, watcher.on_rows))
+            done = found.verify(watched(table.X, watcher.on_rows), table.feature_names)
         except CertificateError as error:
             if as_json:
                 write_json({"holds": False, "error": str(error)})

@@ -1,13 +1,19 @@
-"""Checking a record against the data: nothing of it is believed."""
+"""Checking a record against the data: nothing of it is believed.
 
+Not checked, as they do not follow from the data: how the answer was found (solver, history, passes,
+times, environment), and the frequencies of a stability study.
+"""
+
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kspan.arrays import FloatArray, Index
 from kspan.certificates import Certificate, CertificateError, verify
 from kspan.covariance import Covariance
 from kspan.problem import NonnegativeProblem, RowSparseProblem
-from kspan.records.collect import covariance_of
+from kspan.records.collect import covariance_of, names_of
 from kspan.selection import SparsityPath
 from kspan.selection.band import upper_band
 from kspan.series import component_problems
@@ -16,114 +22,225 @@ from kspan.solution import adjusted_variances
 if TYPE_CHECKING:
     from kspan.records.record import FitRecord
 
+# What numbers may differ by, relatively: eigenvalues are accurate to 1e-8. Bounds may not.
+TOLERANCE = {"float64": 1e-7, "float32": 1e-4}
+BOUND_TOLERANCE = 1e-9
 
-def check_record(record: "FitRecord", X: Any) -> list[str]:
+ORTHONORMAL = ("FeatureSparsePCA", "FeatureSparseSelector", "StiefelSparsePCA")
+
+
+def check_record(
+    record: "FitRecord", X: Any, feature_names: Sequence[str] | None = None
+) -> list[str]:
     """Check every claim; return what was checked, or raise `CertificateError`."""
-    covariance = covariance_of(X, record.parameters)
-    d = covariance.n_features
-    if d != record.n_features or covariance.n_samples != record.n_samples:
-        rows = d if covariance.n_samples is None else covariance.n_samples
-        raise CertificateError(
-            f"data: {rows} x {d}, but the fit was to {record.n_samples or record.n_features} x "
-            f"{record.n_features}"
-        )
-    if covariance.fingerprint() != record.fingerprint:
-        raise CertificateError("fingerprint: this is not the data of the fit")
-    done = [f"the data is that of the fit (SHA-256 {record.fingerprint[:12]}…)"]
-    done += _components(record, covariance)
-    problems = _problems(record, covariance)
-    if record.certificates and len(record.certificates) > len(problems):
-        raise CertificateError("certificates: more than there are problems")
-    for j, (problem, proof) in enumerate(zip(problems, record.certificates, strict=False)):
-        _about_this_fit(record, proof, j)
-        lower, upper = verify(problem, proof)
-        what = "the selection" if record.is_row_sparse else f"component {j + 1}"
-        share = 1.0 if upper <= 0 else lower / upper
-        done.append(f"{what} explains at least {share:.4%} of the best possible")
-    if record.path is not None:
-        done.append(_path(record, covariance, record.path))
-    return done
-
-
-def _components(record: "FitRecord", covariance: Covariance) -> list[str]:
-    """Check loadings and variances."""
-    tol = _tolerance(record)
-    W, support = record.loadings, record.support
-    if W.shape[0] != support.size or not np.isfinite(W).all():
-        raise CertificateError("loadings: not one finite row for each selected feature")
-    if np.unique(support).size != support.size:
-        raise CertificateError("support: a feature is there twice")
-    if support.size and (support.min() < 0 or support.max() >= record.n_features):
-        raise CertificateError("support: not features of the data")
-    gram = W.T @ W
-    if record.is_row_sparse and np.abs(gram - np.eye(len(gram))).max() > 100 * tol:
-        raise CertificateError("loadings: not orthonormal")
-    if np.abs(np.diagonal(gram) - 1).max() > 100 * tol:
-        raise CertificateError("loadings: not of unit length")
-    inside = W.T @ covariance.submatrix(support) @ W
-    variances = np.diagonal(inside) if record.is_row_sparse else adjusted_variances(inside)
-    _agree(record, "total_variance", record.total_variance, covariance.trace())
-    _agree(record, "objective", record.objective, float(variances.sum()))
-    for j, (claimed, found) in enumerate(zip(record.explained_variance, variances, strict=True)):
-        _agree(record, f"explained_variance[{j}]", float(claimed), float(found))
-    if record.pca_variance is not None:
-        plain = covariance.leading(record.n_components).values
-        for j, (claimed, found) in enumerate(zip(record.pca_variance, plain, strict=True)):
-            _agree(record, f"pca_variance[{j}]", float(claimed), float(found))
-    kind = "orthonormal" if record.is_row_sparse else "of unit length"
-    share = record.objective / record.total_variance
-    return [
-        f"the loadings are {kind}, on {support.size} features",
-        f"they explain {share:.4%} of the variance",
-    ]
-
-
-def _problems(record: "FitRecord", covariance: Covariance) -> list[Any]:
-    """Return the problem of every certificate."""
     asked = record.parameters
-    if not record.certificates:
-        return []
-    k = record.certificates[0].n_features_to_select
-    if record.is_row_sparse:
-        include, exclude = asked["include"] or (), asked["exclude"] or ()
-        return [RowSparseProblem(covariance, record.n_components, k, include, exclude)]
-    loadings = np.zeros((record.n_features, record.n_components))
-    loadings[record.support] = record.loadings
-    problem = NonnegativeProblem(covariance, record.n_components, k)
-    return list(component_problems(problem, loadings, asked["deflation"] or "remove"))
+    if not isinstance(asked, dict) or not {"covariance", "scale"} <= set(asked):
+        raise CertificateError("parameters: not those of an estimator")
+    covariance = covariance_of(X, asked)
+    names = names_of(X) if feature_names is None else list(feature_names)
+    try:
+        return Check(record, covariance).run(names)
+    except CertificateError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise CertificateError(f"record: malformed ({error})") from error
 
 
-def _about_this_fit(record: "FitRecord", proof: Certificate, j: int) -> None:
-    """A sound certificate of another selection proves nothing about this one."""
-    used = record.support if record.is_row_sparse else record.support[record.loadings[:, j] != 0]
-    if not np.array_equal(np.sort(proof.support), np.sort(used)):
-        raise CertificateError("support: the certificate is about other features")
+class Check:
+    """The claims of a record, one after the other.
 
+    Parameters
+    ----------
+    record : FitRecord
+    covariance : Covariance
+        Of the data that it is to be about.
+    """
 
-def _path(record: "FitRecord", covariance: Covariance, path: SparsityPath) -> str:
-    """Check what other numbers of features explain, and what they cannot exceed."""
-    asked = record.parameters
+    def __init__(self, record: "FitRecord", covariance: Covariance):
+        self.record, self.covariance = record, covariance
+        self.tol = TOLERANCE[record.dtype]
+        self.d, self.m = covariance.n_features, record.loadings.shape[1]
+        self.plain: FloatArray | None = None
+        if record.pca_variance is not None or record.path is not None:
+            self.plain = covariance.leading(self.m).values
 
-    def at(k: int) -> RowSparseProblem:
+    def run(self, names: Sequence[str] | None) -> list[str]:
+        """Check everything; return what was checked."""
+        done = [self.data(names), *self.components(), self.frame()]
+        done += self.certificates()
+        if self.record.path is not None:
+            done.append(self.path(self.record.path))
+        if self.record.dtype == "float32":
+            done.append("the fit was made in float32: its numbers hold to four digits")
+        return done
+
+    # --- data, loadings, variances
+
+    def data(self, names: Sequence[str] | None) -> str:
+        """The data is that of the fit."""
+        record, covariance = self.record, self.covariance
+        if self.d != record.n_features or covariance.n_samples != record.n_samples:
+            rows = self.d if covariance.n_samples is None else covariance.n_samples
+            raise CertificateError(
+                f"data: {rows} x {self.d}, but the fit was to "
+                f"{record.n_samples or record.n_features} x {record.n_features}"
+            )
+        need(covariance.fingerprint() == record.fingerprint,
+             "fingerprint: this is not the data of the fit")  # fmt: skip
+        known = record.feature_names
+        need(known is None or len(known) == self.d, "feature_names: not one for each feature")
+        if names is not None and known is not None:
+            other = [j for j in range(self.d) if str(names[j]) != known[j]]
+            need(not other, f"feature_names: column {other[:1]} has another name in the data")
+        return f"the data is that of the fit (SHA-256 {record.fingerprint[:12]}…)"
+
+    def components(self) -> list[str]:
+        """The loadings are what they should be, and explain what they are said to."""
+        record, covariance = self.record, self.covariance
+        W, support = record.loadings, record.support
+        self.choice("support", support)
+        need(W.shape[0] == support.size, "loadings: not one row for each selected feature")
+        need(W.dtype == np.float64 and np.isfinite(W).all(), "loadings: not finite numbers")
+        gram = W.T @ W
+        orthonormal = record.estimator in ORTHONORMAL
+        error = np.abs(gram - np.eye(self.m)) if orthonormal else np.abs(np.diagonal(gram) - 1)
+        kind = "orthonormal" if orthonormal else "of unit length"
+        need(error.max() <= 10 * self.tol, f"loadings: not {kind}")
+        if record.estimator == "NonnegativeSparsePCA":
+            need((W >= 0).all(), "loadings: negative")
+        inside = W.T @ covariance.submatrix(support) @ W
+        variances = np.diagonal(inside) if record.is_row_sparse else adjusted_variances(inside)
+        objective, total = float(variances.sum()), covariance.trace()
+        self.agree("total_variance", record.total_variance, total)
+        self.agree("objective", record.objective, objective)
+        self.agree_all("explained_variance", record.explained_variance, variances, objective)
+        if record.pca_variance is not None:
+            assert self.plain is not None
+            self.agree_all("pca_variance", record.pca_variance, self.plain, self.plain[0])
+        return [
+            f"the loadings are {kind}, on {support.size} features",
+            f"they explain {objective / total:.4%} of the variance",
+        ]
+
+    def frame(self) -> str:
+        """Centre, scales and scores: what applies the fit to samples."""
+        record, covariance, S = self.record, self.covariance, self.record.support
+        mean = np.zeros(self.d) if covariance.mean is None else covariance.mean
+        self.agree_all("mean", record.mean, mean[S], float(np.abs(mean[S]).max(initial=0.0)))
+        if record.parameters["scale"]:
+            assert covariance.scale is not None
+            need(record.scale is not None, "scale: missing")
+            self.agree_all("scale", record.scale, covariance.scale[S], 0.0)
+        else:
+            need(record.scale is None, "scale: the fit has none")
+        if record.scores is not None:
+            scores: Any = covariance
+            found = scores.scores(record.loadings, S)[record.samples]
+            self.agree_all("scores", record.scores, found, float(np.abs(found).max(initial=0.0)))
+        return "centre, scales and scores are those of the data"
+
+    def choice(self, what: str, support: Index, k: int | None = None) -> None:
+        """Features of the data, each once, as many as were asked for, and those that had to be."""
+        asked = self.record.parameters
+        need(support.dtype.kind in "iu" and support.ndim == 1, f"{what}: not indices")
+        need(np.unique(support).size == support.size, f"{what}: a feature is there twice")
+        inside = support.size == 0 or (support.min() >= 0 and support.max() < self.d)
+        need(inside, f"{what}: not features of the data")
+        need(np.isin(asked.get("include") or [], support).all(), f"{what}: without one to include")
+        need(not np.isin(asked.get("exclude") or [], support).any(), f"{what}: with one to exclude")
+        if k is None and self.record.is_row_sparse:
+            k = asked["n_features_to_select"]
+        if isinstance(k, int) and k >= 1:
+            need(support.size == k, f"{what}: not {k} features")
+
+    # --- proofs
+
+    def certificates(self) -> list[str]:
+        """The certificates hold, and are about these loadings."""
+        record, done = self.record, []
+        problems = self.problems()
+        need(len(record.certificates) <= len(problems), "certificates: more than problems")
+        for j, (problem, proof) in enumerate(zip(problems, record.certificates, strict=False)):
+            lower, upper = verify(problem, proof)
+            reached = self.reached(problem, proof, j)
+            need(reached >= lower * (1 - self.tol), "loadings: worse than the certificate's")
+            what = "the selection" if record.is_row_sparse else f"component {j + 1}"
+            share = 1.0 if upper <= 0 else min(reached, upper) / upper
+            sure = "" if proof.confidence == 1 else f", with probability {proof.confidence:.4g}"
+            done.append(f"{what} explains at least {share:.4%} of the best possible{sure}")
+        return done
+
+    def reached(self, problem: Any, proof: Certificate, j: int) -> float:
+        """What the loadings that a certificate is about explain."""
+        record = self.record
+        if record.is_row_sparse:
+            need(np.array_equal(np.sort(proof.support), np.sort(record.support)),
+                 "support: the certificate is about other features")  # fmt: skip
+            return self.record.objective
+        x = np.zeros((self.d, 1))
+        x[record.support, 0] = record.loadings[:, j]
+        used = np.flatnonzero(x)
+        need(np.array_equal(np.sort(proof.support), used),
+             "support: the certificate is about other features")  # fmt: skip
+        return float(x[used, 0] @ problem.covariance.submatrix(used) @ x[used, 0])
+
+    def problems(self) -> list[Any]:
+        """Return the problem of every certificate."""
+        record, asked = self.record, self.record.parameters
+        if not record.certificates:
+            return []
+        if record.is_row_sparse:
+            return [self.problem_at(record.support.size)]
+        k = asked["n_nonzero_coefs"] or max(1, self.d // 5)
+        loadings = np.zeros((self.d, self.m))
+        loadings[record.support] = record.loadings
+        problem = NonnegativeProblem(self.covariance, self.m, k)
+        return list(component_problems(problem, loadings, asked["deflation"] or "remove"))
+
+    def problem_at(self, k: int) -> RowSparseProblem:
+        """Return the problem with k features."""
+        asked = self.record.parameters
         forced = asked["include"] or (), asked["exclude"] or ()
-        return RowSparseProblem(covariance, record.n_components, k, *forced)
+        return RowSparseProblem(self.covariance, self.m, k, *forced)
 
-    for proof in path.certificates:
-        verify(at(proof.n_features_to_select), proof)
-    uppers = upper_band(at(int(path.k[0])), path.k.tolist(), path.certificates)
-    for k, support, claimed in zip(path.k, path.supports, path.objective, strict=True):
-        if np.unique(support).size != k:
-            raise CertificateError(f"path: not {k} features at k={k}")
-        _agree(record, f"path, k={k}", claimed, at(int(k)).refit(support).objective)
-    for k, claimed, found in zip(path.k, path.upper, uppers, strict=True):
-        _agree(record, f"path, upper bound at k={k}", claimed, float(found))
-    return f"the path holds at {path.k.size} numbers of features"
+    def path(self, path: SparsityPath) -> str:
+        """What other numbers of features explain, and what they cannot exceed."""
+        need(self.record.is_row_sparse, "path: the components do not share their features")
+        need((path.n_components, path.n_features) == (self.m, self.d), "path: of another problem")
+        need(path.k.size > 0 and (np.diff(path.k) > 0).all(), "path: k does not rise")
+        assert self.plain is not None
+        self.agree("path.full", path.full, float(self.plain.sum()))
+        self.agree("path.total_variance", path.total_variance, self.covariance.trace())
+        for proof in path.certificates:
+            verify(self.problem_at(proof.n_features_to_select), proof)
+        ks = [int(k) for k in path.k]
+        uppers = upper_band(self.problem_at(ks[0]), ks, path.certificates)
+        rows = zip(ks, path.supports, path.objective, path.upper, uppers, strict=True)
+        for k, support, objective, upper, follows in rows:
+            self.choice(f"path, k={k}", support, k)
+            found = self.problem_at(k).refit(support).objective
+            self.agree(f"path, k={k}", float(objective), found)
+            proved = np.isfinite(upper) and upper >= follows * (1 - BOUND_TOLERANCE)
+            need(proved, f"path, k={k}: upper {upper!r} was claimed, only {follows!r} follows")
+        return f"the path holds at {len(ks)} numbers of features"
+
+    # --- numbers
+
+    def agree(self, name: str, claimed: float, found: float, size: float = 0.0) -> None:
+        """Two numbers are the same, up to a share of the larger, or of `size`."""
+        slack = self.tol * max(abs(found), abs(size))
+        need(bool(np.isfinite(claimed)) and abs(claimed - found) <= slack,
+             f"{name}: {claimed!r} was claimed, the data gives {found!r}")  # fmt: skip
+
+    def agree_all(self, name: str, claimed: Any, found: FloatArray, size: float) -> None:
+        """`agree`, for every number of an array."""
+        need(np.shape(claimed) == found.shape, f"{name}: not of shape {found.shape}")
+        for place in np.ndindex(found.shape):
+            where = ", ".join(str(i) for i in place)
+            self.agree(f"{name}[{where}]", float(claimed[place]), float(found[place]), size)
 
 
-def _agree(record: "FitRecord", name: str, claimed: float, found: float) -> None:
-    if not abs(claimed - found) <= 1000 * _tolerance(record) * record.total_variance:
-        raise CertificateError(f"{name}: {claimed!r} was claimed, the data gives {found!r}")
-
-
-def _tolerance(record: "FitRecord") -> float:
-    return 1e-9 if record.dtype == "float64" else 1e-5
+def need(holds: Any, message: str) -> None:
+    """Raise unless a claim holds."""
+    if not holds:
+        raise CertificateError(message)

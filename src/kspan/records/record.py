@@ -152,6 +152,14 @@ class FitRecord:
         support = estimator.get_support(indices=True)
         names = getattr(estimator, "feature_names_in_", feature_names)
         scores, samples = some_scores(estimator.components_, support, covariance)
+        _require_length("feature_names", names, covariance.n_features)
+        _require_length("sample_names", sample_names, covariance.n_samples)
+        if path is not None and (path.n_components, path.n_features) != (
+            estimator.n_components_, covariance.n_features,
+        ):  # fmt: skip
+            raise ValueError("path is that of another problem.")
+        if stability is not None and stability.frequencies.size != covariance.n_features:
+            raise ValueError("stability is that of other data.")
         found = getattr(estimator, "certificates_", None)
         if found is None:
             found = [estimator.certificate_] if hasattr(estimator, "certificate_") else []
@@ -194,8 +202,9 @@ class FitRecord:
 
         Parameters
         ----------
-        X : (n, n_features) array or scipy sparse array
+        X : (n, n_features) array, data frame or scipy sparse array
         """
+        X = X.to_numpy() if hasattr(X, "to_numpy") else X
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(f"X has shape {X.shape}; {self.n_features} features are needed.")
         axes = self.loadings if self.scale is None else self.loadings / self.scale[:, None]
@@ -225,7 +234,10 @@ class FitRecord:
                 f"{os.fspath(path)}: a record of version {record.version}; this kspan reads "
                 f"{VERSION}"
             )
-        return record._with_times(load_notes(path) or {})
+        try:
+            return record._with_times(load_notes(path))
+        except (AttributeError, KeyError, TypeError) as error:
+            raise ValueError(f"{os.fspath(path)}: its times are malformed") from error
 
     def _with_times(self, times: Mapping[str, Any]) -> "FitRecord":
         """Return the record with other times; with none where nothing is given."""
@@ -242,19 +254,28 @@ class FitRecord:
             path=path,
         )
 
-    def verify(self, X: Any) -> list[str]:
-        """Check every claim of the record against the data; return what was checked.
+    def verify(self, X: Any, feature_names: Sequence[str] | None = None) -> list[str]:
+        """Check the record against the data; return what was checked.
+
+        That is: the data itself, loadings, variances, centre, scales, scores, certificates, and
+        the path with its bounds. Not how it was found, nor the frequencies of `stability`.
 
         Parameters
         ----------
         X : the data of the fit, in any form
+        feature_names : names of all features, to compare; by default those of a data frame
 
         Raises
         ------
         CertificateError
             Naming the first number that does not follow from the data.
         """
-        return check_record(self, X)
+        return check_record(self, X, feature_names)
+
+
+def _require_length(what: str, names: Any, length: int | None) -> None:
+    if names is not None and len(names) != length:
+        raise ValueError(f"{what} has {len(names)} names, expected {length}.")
 
 
 def _times(proofs: Sequence[Certificate]) -> list[dict[str, Any]]:
