@@ -193,7 +193,7 @@ def test_verify_says_what_it_checked(wine_csv, tmp_path):
     run("fit", wine_csv, "-k", 4, "--level", "exact", "-o", record)
     result = run("verify", record, wine_csv)
     assert result.exit_code == 0
-    assert result.output.count("✓") == 4
+    assert result.output.count("✓") == 5
     assert json.loads(run("verify", record, wine_csv, "--json").stdout)["holds"] is True
 
 
@@ -347,6 +347,16 @@ BAD_USES = {
     ),
     "h5ad from csv": (["fit", "good.csv", "-k", "2", "--h5ad", "x.h5ad"], "H5AD"),
     "numbers": (["path", "good.csv", "-k", "2:x"], "2:40"),
+    "four numbers": (["path", "good.csv", "-k", "2:3:1:1"], "2:40"),
+    "over the data": (["fit", "good.csv", "-k", "2", "--csv", "good.csv"], "is the data already"),
+    "one over the other": (
+        ["fit", "good.csv", "-k", "2", "--out", "x", "--report", "./x"], "is another output already"
+    ),
+    "one resample": (["fit", "good.csv", "-k", "2", "--stability", "1"], "--stability 1"),
+    "path of others": (
+        ["fit", "good.csv", "-k", "2", "--estimator", "nonnegative", "--path"], "--path"
+    ),
+    "resampled covariance": (["fit", "pitprops", "-k", "2", "--stability", "5"], "needs data"),
     "a picture of what": (["path", "good.csv", "--plot", "x.docx"], ".png"),
     "nonsense": (["nonsense"], "No such command"),
     "demo": (["demo", "-m", "5", "-k", "3"], "--features 3 must be at least --components 5"),
@@ -377,6 +387,39 @@ def test_a_missing_extra_is_named_before_any_work(tmp_path, monkeypatch):
         result = run(*arguments)
         assert result.exit_code == 2
         assert f"pip install 'kspan[{extra}]'" in result.output
+
+
+def test_a_name_of_several_features(tmp_path):
+    (tmp_path / "x.csv").write_text(GOOD.replace("a,b,c", "a,b,a"))
+    result = run("fit", tmp_path / "x.csv", "-m", 1, "-k", 2, "--include", "a")
+    assert result.exit_code == 2
+    assert "several features" in result.output
+    assert run("fit", tmp_path / "x.csv", "-m", 1, "-k", 2, "--include", 2).exit_code == 0
+
+
+def test_renamed_columns_do_not_verify(wine, wine_csv, tmp_path):
+    record, other = tmp_path / "fit.kspan", tmp_path / "other.csv"
+    run("fit", wine_csv, "-k", 4, "-o", record)
+    wine.rename(columns={"ash": "ashes"}).to_csv(other, index=False)
+    result = run("verify", record, other)
+    assert result.exit_code == 1
+    assert "another name" in result.output
+
+
+def test_the_time_limit_is_for_the_path_too(wine_csv, tmp_path):
+    record = tmp_path / "x"
+    run("fit", wine_csv, "-k", 4, "--time-limit", 0.001, "--path", "--quiet", "-o", record)
+    assert FitRecord.load(record).path.status == "time limit"
+    result = run("path", wine_csv, "--time-limit", 0.001)
+    assert "time limit: this is what was done by then" in result.output
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
+def test_whoever_has_seen_enough_may_go(wine_csv):
+    line = f"{sys.executable} -m kspan fit {wine_csv} -k 4 --quiet | head -1"
+    result = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
+    assert "Traceback" not in result.stderr
+    assert "rror" not in result.stderr
 
 
 def test_a_near_name_is_suggested(wine_csv):
@@ -411,3 +454,20 @@ def test_an_interrupted_fit_gives_the_best_so_far(wine_csv, monkeypatch):
     result = run("fit", wine_csv, "-k", 4, "--json")
     assert result.exit_code == 1
     assert "interrupted" in result.output
+
+
+@pytest.mark.parametrize("arguments", [["--level", "exact"], ["--path"]])
+def test_an_interrupted_proof_or_path_ends_with_one(tmp_path, monkeypatch, arguments):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "x.npy", rng.standard_normal((60, 40)))
+
+    def interrupt(self, progress):
+        if progress.upper is not None or progress.solver.startswith("path"):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("kspan.cli.progress.Watcher.on_step", interrupt)
+    record = tmp_path / "fit.kspan"
+    result = run("fit", tmp_path / "x.npy", "-k", 8, *arguments, "-o", record)
+    assert result.exit_code == 1, result.output
+    assert FitRecord.load(record).support.size == 8, "what was found is written"
+    assert run("path", tmp_path / "x.npy").exit_code == 1

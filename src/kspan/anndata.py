@@ -143,6 +143,8 @@ def _places(adata: Any, features: Any, parameter: str) -> Any:
     array = np.asarray(features)
     if array.dtype.kind not in "UO":
         return array
+    if not adata.var_names.is_unique:
+        raise ValueError(f"{parameter} names features, but var_names are not unique; use indices.")
     places = adata.var_names.get_indexer(array)
     if (places < 0).any():
         missing = array[places < 0][0]

@@ -39,7 +39,7 @@ class CertificateStatus(Enum):
 _ADVICE = {
     CertificateStatus.OPTIMAL: "No choice of features is better (up to 1e-6 of its value).",
     CertificateStatus.BOUNDED: (
-        "This level has done all it can; a higher level ('tight', then 'exact') may close the gap."
+        "This level has done all it can; a higher one, up to 'exact', may close the gap."
     ),
     CertificateStatus.TIME_LIMIT: "Time ran out; the bounds hold, and more time may close the gap.",
     CertificateStatus.INTERRUPTED: "Interrupted by the keyboard; the bounds so far hold.",

@@ -27,7 +27,7 @@ def datasets(
     from kspan.datasets import dataset_names, load_dataset
 
     if name is not None:
-        check_output(out)
+        check_output(out or Path(f"{name}.csv"))
         found = load_dataset(name)
         values = found.X if found.covariance is None else found.covariance
         if hasattr(values, "toarray"):

@@ -3,6 +3,7 @@
 import functools
 import importlib.util
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,11 +30,14 @@ def guarded(command: Command) -> Command:
         except CertificateError as error:
             complain(f"does not hold: {error}")
             raise typer.Exit(FAILED) from None
+        except BrokenPipeError:  # whoever reads has seen enough, as in ``| head``
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(FAILED) from None
         except (ValueError, OSError, ImportError, MemoryError) as error:
             complain(f"error: {_one_line(error)}")
             raise typer.Exit(WRONG_INPUT) from None
         except KeyboardInterrupt:
-            complain("interrupted, nothing was written")
+            complain("interrupted")
             raise typer.Exit(FAILED) from None
 
     return run  # type: ignore[return-value]
@@ -44,10 +48,20 @@ def complain(text: str) -> None:
     typer.echo(f"kspan: {text}", err=True)
 
 
-def check_output(path: Path | None) -> None:
-    """Refuse a place that cannot be written to before any work is done."""
-    if path is None:
-        return
+def check_outputs(*places: Path | None, source: str) -> None:
+    """Refuse places that cannot all be written to before any work is done."""
+    taken = {Path(source).resolve(): "the data"}
+    for place in places:
+        if place is None:
+            continue
+        check_output(place)
+        if place.resolve() in taken:
+            raise ValueError(f"{place}: is {taken[place.resolve()]} already.")
+        taken[place.resolve()] = "another output"
+
+
+def check_output(path: Path) -> None:
+    """Refuse a place that cannot be written to."""
     folder = path.parent
     if path.is_dir():
         raise ValueError(f"{path}: is a folder; name a file in it.")

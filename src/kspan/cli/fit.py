@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kspan.cli import options
-from kspan.cli.errors import FAILED, check_output, complain, guarded, require
+from kspan.cli.errors import FAILED, check_outputs, complain, guarded, require
 from kspan.cli.inputs import Reading, feature_places, load_table, watched
 from kspan.cli.options import Estimator, Level
 from kspan.cli.progress import Watcher
@@ -71,7 +71,7 @@ def fit(
         int,
         typer.Option(
             "--stability", min=0, metavar="N", rich_help_panel=options.WRITING,
-            help="Also fit N bootstrap resamples, and show how often each feature is chosen.",
+            help="Also choose (by IPU) on N bootstrap resamples: how often is each feature chosen?",
         ),
     ] = 0,
     out: Annotated[
@@ -112,19 +112,24 @@ def fit(
 
       kspan fit breast_cancer -m 3 -k 12 --scale --level exact --json
     """
-    for place in (out, report, csv, h5ad):
-        check_output(place)
+    check_outputs(out, report, csv, h5ad, source=data)
     if report is not None:
         require("jinja2", "plotly", extra="report", what="--report")
     if not 0 < share <= 1:
         raise ValueError(f"--share {share} must be above 0 and at most 1.")
-    if h5ad is not None and not data.endswith(".h5ad"):
-        raise ValueError("--h5ad writes a copy of the data, which must be an H5AD file too.")
+    if h5ad is not None and (transpose or not data.endswith(".h5ad")):
+        raise ValueError("--h5ad writes a copy of the data: an H5AD file, cells in rows.")
+    if (with_path or resamples) and estimator is not Estimator.FEATURES:
+        raise ValueError(f"--path and --stability need --estimator {Estimator.FEATURES}.")
+    if resamples == 1:
+        raise ValueError("--stability 1: one resample shows nothing; take 50.")
 
     how = Reading(transpose, delimiter, header, index, key, layer)
     with Watcher(quiet) as watcher:
         watcher.stage(f"reading {data}")
         table, is_covariance = load_table(data, how, quiet=quiet or as_json)
+        if resamples and (precomputed or is_covariance):
+            raise ValueError("--stability needs data, not a covariance matrix.")
         model = _estimator(
             estimator, n_components, n_features,
             share=share,
@@ -166,7 +171,9 @@ def fit(
         show.write_json({**show.as_data(record), "files": files})
     else:
         show.print_fit(record, files)
-    if record.status == "interrupted":
+    statuses = {record.status, *(proof.status.value for proof in record.certificates)}
+    statuses |= {part.status for part in (record.path, record.stability) if part is not None}
+    if "interrupted" in statuses:
         complain("interrupted: this is the best answer so far")
         raise typer.Exit(FAILED)
 
@@ -206,17 +213,20 @@ def _record(
     import kspan
     from kspan.records import FitRecord
 
-    shared = hasattr(model, "n_features_to_select_")
-    if (with_path or resamples) and not shared:
-        raise ValueError(f"--path and --stability need --estimator {Estimator.FEATURES}.")
-    asked = {
-        "include": model.include, "exclude": model.exclude, "scale": model.scale,
-        "covariance": model.covariance, "random_state": model.random_state,
-    } if shared else {}  # fmt: skip
     path = stability = None
+    asked: dict[str, Any] = {}
+    if with_path or resamples:
+        left = model.time_limit
+        asked = {
+            "include": model.include, "exclude": model.exclude, "scale": model.scale,
+            "covariance": model.covariance, "random_state": model.random_state,
+            "time_limit": None if left is None else max(left - seconds, 0.1),
+        }  # fmt: skip
     if with_path:
         watcher.stage("other numbers of features")
         path = kspan.sparsity_path(X, model.n_components, callback=watcher.on_step, **asked)
+        if asked["time_limit"] is not None:
+            asked["time_limit"] = max(asked["time_limit"] - path.seconds, 0.1)
     if resamples:
         watcher.stage(f"{resamples} resamples")
         stability = kspan.selection_stability(

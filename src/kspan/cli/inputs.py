@@ -46,9 +46,12 @@ def feature_places(names: Sequence[str] | None, option: str, table: "Table") -> 
     """Turn names, or else indices, of features into their places."""
     if not names:
         return None
-    known = {name: place for place, name in enumerate(table.feature_names or ())}
+    every = table.feature_names or ()
+    known = {name: place for place, name in enumerate(every)}
     places = []
     for name in names:
+        if every.count(name) > 1:
+            raise ValueError(f"{option} {name!r} is the name of several features; give an index.")
         if name in known:
             places.append(known[name])
         elif name.isdecimal():

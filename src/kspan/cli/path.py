@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from kspan.cli import options
-from kspan.cli.errors import check_output, guarded, require
+from kspan.cli.errors import FAILED, check_outputs, complain, guarded, require
 from kspan.cli.inputs import Reading, feature_places, load_table, watched
 from kspan.cli.progress import Watcher
 
@@ -63,8 +63,7 @@ def path(
         require("matplotlib", extra="plot", what="--plot")
         if plot.suffix.lower() not in (".png", ".pdf", ".svg"):
             raise ValueError(f"--plot {plot}: the ending must be .png, .pdf or .svg.")
-    check_output(plot)
-    check_output(csv)
+    check_outputs(plot, csv, source=data)
     how = Reading(transpose, delimiter, header, index, key, layer)
     with Watcher(quiet) as watcher:
         watcher.stage(f"reading {data}")
@@ -96,9 +95,14 @@ def path(
         names = table.feature_names
         for row, support in zip(rows, found.supports, strict=True):
             row["selected"] = [names[j] if names else int(j) for j in support]
-        write_json({"path": rows, "suggestion": {"k": suggestion.k, "reasons": suggestion.reasons}})
-        return
-    _print(rows, suggestion)
+        advice = {"k": suggestion.k, "reasons": suggestion.reasons}
+        write_json({"path": rows, "status": found.status, "suggestion": advice})
+    else:
+        _print(rows, suggestion)
+    if found.status in ("interrupted", "time limit"):
+        complain(f"{found.status}: this is what was done by then")
+    if found.status == "interrupted":
+        raise typer.Exit(FAILED)
 
 
 def _numbers(text: str | None) -> list[int] | None:
@@ -108,14 +112,17 @@ def _numbers(text: str | None) -> list[int] | None:
     found: list[int] = []
     try:
         for part in text.split(","):
-            first, *rest = (int(number) for number in part.split(":"))
-            last, step = (*rest, 1)[:2] if rest else (first, 1)
+            first, last, step = _range(*(int(number) for number in part.split(":")))
             found += range(first, last + 1, step)
-    except ValueError:
+    except (TypeError, ValueError):
         found = []
     if not found:
         raise ValueError(f"--features {text!r}: give numbers as in 5,10,20 or 2:40 or 2:40:4.")
     return sorted(set(found))
+
+
+def _range(first: int, last: int | None = None, step: int = 1) -> tuple[int, int, int]:
+    return first, first if last is None else last, step
 
 
 def _rows(found: Any) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kspan.cli.errors import check_output, guarded, require
+from kspan.cli.errors import check_outputs, guarded, require
 
 
 @guarded
@@ -25,6 +25,6 @@ def report(
 
     require("jinja2", "plotly", extra="report", what="A report")
     place = record.with_suffix(".html") if out is None else out
-    check_output(place)
+    check_outputs(place, source=str(record))
     write_report(FitRecord.load(record), place)
     typer.echo(f"report: {place}")

@@ -123,7 +123,9 @@ def print_fit(record: "FitRecord", files: dict[str, str]) -> None:
 def verdict(record: "FitRecord") -> list[str]:
     """Say in words how good the choice is."""
     if not record.certificates:
-        return ["How close to the best possible choice this is: ask with --certify."]
+        if record.is_row_sparse or record.estimator == "NonnegativeSparsePCA":
+            return ["How close to the best possible choice this is: ask with --certify."]
+        return ["There are no certificates for this estimator."]
     lines = []
     for j, proof in enumerate(record.certificates):
         what = "Choice" if record.is_row_sparse else f"Component {j + 1}"
@@ -161,7 +163,8 @@ def _variances(record: "FitRecord") -> Table:
     table.add_column("sum", justify="right")
     table.add_column("of all", justify="right")
     total = record.total_variance
-    lines = [(f"{record.support.size} features", record.explained_variance)]
+    size = record.support.size
+    lines = [(f"{size} feature{'s' if size > 1 else ''}", record.explained_variance)]
     if record.pca_variance is not None:
         lines.append((f"plain PCA, {record.n_features:,} features", record.pca_variance))
     for name, values in lines:
