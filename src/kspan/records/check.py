@@ -13,9 +13,10 @@ from kspan.arrays import FloatArray, Index
 from kspan.certificates import Certificate, CertificateError, verify
 from kspan.covariance import Covariance
 from kspan.problem import NonnegativeProblem, RowSparseProblem
-from kspan.records.collect import covariance_of, names_of
+from kspan.records.collect import covariance_of
 from kspan.selection import SparsityPath
 from kspan.selection.band import upper_band
+from kspan.selection.features import column_names
 from kspan.series import component_problems
 from kspan.solution import adjusted_variances
 
@@ -37,7 +38,7 @@ def check_record(
     if not isinstance(asked, dict) or not {"covariance", "scale"} <= set(asked):
         raise CertificateError("parameters: not those of an estimator")
     covariance = covariance_of(X, asked)
-    names = names_of(X) if feature_names is None else list(feature_names)
+    names = column_names(X) if feature_names is None else list(feature_names)
     try:
         return Check(record, covariance).run(names)
     except CertificateError:

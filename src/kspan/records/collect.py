@@ -24,15 +24,6 @@ def covariance_of(X: Any, parameters: Mapping[str, Any]) -> Covariance:
     return as_covariance(X, scale=parameters["scale"])
 
 
-def names_of(X: Any) -> list[str] | None:
-    """Return the names of the columns of a data frame; None for anything else."""
-    columns = getattr(X, "columns", None)
-    if columns is None or callable(columns):
-        return None
-    names = list(columns)
-    return names if all(isinstance(name, str) for name in names) else None
-
-
 def some_scores(
     components: Any, support: Index, covariance: Any
 ) -> tuple[FloatArray | None, Index]:

@@ -27,7 +27,7 @@ def named_covariance(
     if rows is not None:  # opened once, so that its header is read once
         names = None if rows.feature_names is None else [str(name) for name in rows.feature_names]
         return as_covariance(rows, scale=scale), names
-    names = _column_names(X)
+    names = column_names(X)
     if precomputed:
         if scale:
             raise ValueError("scale=True needs data, not covariance='precomputed'.")
@@ -37,7 +37,7 @@ def named_covariance(
     return as_covariance(X, scale=scale, feature_names=names), names
 
 
-def _column_names(X: Any) -> list[str] | None:
+def column_names(X: Any) -> list[str] | None:
     """Names of the columns of a data frame, if all of them are strings."""
     columns = getattr(X, "columns", None)
     if columns is None or callable(columns):  # a Covariance has a method of that name
