@@ -158,6 +158,12 @@ CHANGES = {
     "fewer names": {"feature_names": lambda names: names[:-1]},
     "floats for a support": {"support": lambda S: S.astype(float)},
     "not a number": {"total_variance": lambda value: "many"},
+    "another estimator": {"estimator": lambda name: "ElementSparsePCA"},
+    "no estimator of ours": {"estimator": lambda name: "PCA"},
+    "another m": {"parameters": lambda asked: {**asked, "n_components": 7}},
+    "another share": {"parameters": lambda asked: {**asked, "n_features_to_select": 0.9}},
+    "negative samples": {"samples": lambda places: places - 178},
+    "names of no samples": {"sample_names": lambda names: ["a", "b"]},
 }  # fmt: skip
 
 
@@ -185,6 +191,8 @@ PATH_CHANGES = {
     "another m": {"n_components": lambda m: m + 1},
     "slightly lower upper": {"upper": lambda values: values * (1 - 1e-7)},
     "infinite upper": {"upper": lambda values: values * np.inf},
+    "fractions": {"k": lambda k: k + 0.5},
+    "other names": {"feature_names": lambda names: names[::-1]},
     "empty": {name: (lambda part: part[:0]) for name in ("k", "objective", "upper", "supports")},
     "negative places": {"supports": lambda supports: [*supports[:-1], supports[-1] - 13]},
     "objective": {"objective": lambda values: values * 1.001},
@@ -225,6 +233,37 @@ def test_loadings_that_are_worse_than_the_certificate_are_refused(records, wine,
 def test_signs_of_nonnegative_components(records, wine):
     with pytest.raises(CertificateError, match="negative"):
         changed(records["nonnegative"], loadings=lambda W: -W, scores=lambda Z: -Z).verify(wine)
+
+
+def test_more_features_than_asked_for(records, wine):
+    for name in ("stiefel", "elements", "nonnegative"):
+        asked = {**records[name].parameters, "n_nonzero_coefs": 1}
+        with pytest.raises(CertificateError):
+            replace(records[name], parameters=asked).verify(wine)
+
+
+def test_a_small_component_is_checked_by_its_own_size(rng):
+    X = rng.standard_normal((50, 3)) * [1e4, 1.0, 0.1]
+    record = FitRecord.from_estimator(FeatureSparsePCA(2, 2, random_state=0).fit(X), X)
+    record.verify(X)
+    with pytest.raises(CertificateError, match=r"explained_variance\[1\]"):
+        changed(record, explained_variance=lambda values: values * [1, 6]).verify(X)
+    with pytest.raises(CertificateError, match="scores"):
+        changed(record, scores=lambda Z: Z + [0, 0.01]).verify(X)
+
+
+@pytest.mark.parametrize("form", [sp.csr_array, npy, np.asfortranarray])
+def test_wide_data_in_any_form(rng, form):
+    X = rng.standard_normal((12, 1100)) * rng.uniform(0.5, 2, 1100)
+    model = FeatureSparsePCA(2, 5, certify=True, random_state=0).fit(X)
+    assert FitRecord.from_estimator(model, X).verify(form(X))
+
+
+@pytest.mark.parametrize("deflation", ["remove", "projection", "orthogonalized"])
+def test_float32_nonnegative_components(wine, deflation):
+    X = (wine / wine.std()).to_numpy(np.float32)
+    model = NonnegativeSparsePCA(3, 4, deflation=deflation, certify=True, random_state=0).fit(X)
+    assert FitRecord.from_estimator(model, X).verify(X)
 
 
 def test_renamed_columns_are_noticed(records, wine):

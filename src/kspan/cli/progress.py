@@ -25,6 +25,7 @@ class Watcher:
         self.console = Console(stderr=True)
         self.bar: Any = None
         self.quiet = quiet
+        self._gap = 1.0
         self._started = self._last = time.perf_counter()
 
     def __enter__(self) -> Self:
@@ -57,7 +58,10 @@ class Watcher:
         """Show a step of a solver, or of a proof: the callback for estimators."""
         text = f"{progress.solver}: explained variance {progress.objective:.6g}"
         if progress.gap is not None:
-            text = f"proof: gap {progress.gap:.3%}"
+            # A stage may begin with a bound worse than that of the one before, which still holds.
+            first = progress.iteration == 1
+            self._gap = progress.gap if first else min(progress.gap, self._gap)
+            text = f"proof: gap {self._gap:.3%}"
             if progress.n_nodes is not None:
                 text += f", {progress.n_nodes} nodes, {progress.n_open} open"
         self._show(text, None, None)

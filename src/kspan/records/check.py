@@ -28,6 +28,11 @@ TOLERANCE = {"float64": 1e-7, "float32": 1e-4}
 BOUND_TOLERANCE = 1e-9
 
 ORTHONORMAL = ("FeatureSparsePCA", "FeatureSparseSelector", "StiefelSparsePCA")
+NONNEGATIVE = "NonnegativeSparsePCA"
+ESTIMATORS = (*ORTHONORMAL, NONNEGATIVE, "ElementSparsePCA")
+
+# Variances of rounding size, relative to all that is explained.
+ROUNDING = 1e-12
 
 
 def check_record(
@@ -37,7 +42,7 @@ def check_record(
     asked = record.parameters
     if not isinstance(asked, dict) or not {"covariance", "scale"} <= set(asked):
         raise CertificateError("parameters: not those of an estimator")
-    covariance = covariance_of(X, asked)
+    covariance = covariance_of(X, asked, whole=True)
     names = column_names(X) if feature_names is None else list(feature_names)
     try:
         return Check(record, covariance).run(names)
@@ -67,6 +72,7 @@ class Check:
 
     def run(self, names: Sequence[str] | None) -> list[str]:
         """Check everything; return what was checked."""
+        need(self.record.estimator in ESTIMATORS, "estimator: not one of kspan")
         done = [self.data(names), *self.components(), self.frame()]
         done += self.certificates()
         if self.record.path is not None:
@@ -107,37 +113,59 @@ class Check:
         error = np.abs(gram - np.eye(self.m)) if orthonormal else np.abs(np.diagonal(gram) - 1)
         kind = "orthonormal" if orthonormal else "of unit length"
         need(error.max() <= 10 * self.tol, f"loadings: not {kind}")
-        if record.estimator == "NonnegativeSparsePCA":
+        if record.estimator == NONNEGATIVE:
             need((W >= 0).all(), "loadings: negative")
+        self.counts(W)
         inside = W.T @ covariance.submatrix(support) @ W
         variances = np.diagonal(inside) if record.is_row_sparse else adjusted_variances(inside)
         objective, total = float(variances.sum()), covariance.trace()
         self.agree("total_variance", record.total_variance, total)
         self.agree("objective", record.objective, objective)
-        self.agree_all("explained_variance", record.explained_variance, variances, objective)
+        floor = np.full(self.m, ROUNDING / self.tol * objective)
+        self.agree_all("explained_variance", record.explained_variance, variances, floor)
         if record.pca_variance is not None:
             assert self.plain is not None
-            self.agree_all("pca_variance", record.pca_variance, self.plain, self.plain[0])
+            floor = np.full(self.m, 0.1 * self.plain[0])  # Lanczos stops at 1e-8 of the largest
+            self.agree_all("pca_variance", record.pca_variance, self.plain, floor)
         return [
             f"the loadings are {kind}, on {support.size} features",
             f"they explain {objective / total:.4%} of the variance",
         ]
 
+    def counts(self, W: FloatArray) -> None:
+        """As many components, and features in each, as were asked for."""
+        asked = self.record.parameters
+        need(asked["n_components"] == self.m, "n_components: not as many components")
+        if self.record.is_row_sparse:
+            return
+        need(W.any(axis=1).all(), "support: with features that no component uses")
+        most = asked["n_nonzero_coefs"]
+        need(most is None or (W != 0).sum(axis=0).max() <= most, "loadings: too many features")
+
     def frame(self) -> str:
         """Centre, scales and scores: what applies the fit to samples."""
         record, covariance, S = self.record, self.covariance, self.record.support
         mean = np.zeros(self.d) if covariance.mean is None else covariance.mean
-        self.agree_all("mean", record.mean, mean[S], float(np.abs(mean[S]).max(initial=0.0)))
+        deviation = np.sqrt(np.maximum(covariance.diagonal(), 0.0))[S]
+        if covariance.scale is not None:
+            deviation = deviation * covariance.scale[S]
+        self.agree_all("mean", record.mean, mean[S], deviation)
         if record.parameters["scale"]:
             assert covariance.scale is not None
             need(record.scale is not None, "scale: missing")
-            self.agree_all("scale", record.scale, covariance.scale[S], 0.0)
+            self.agree_all("scale", record.scale, covariance.scale[S], np.zeros(S.size))
         else:
             need(record.scale is None, "scale: the fit has none")
         if record.scores is not None:
-            scores: Any = covariance
-            found = scores.scores(record.loadings, S)[record.samples]
-            self.agree_all("scores", record.scores, found, float(np.abs(found).max(initial=0.0)))
+            places, n = record.samples, covariance.n_samples or 0
+            need(places.dtype.kind in "iu" and np.isin(places, np.arange(n)).all(),
+                 "samples: not samples of the data")  # fmt: skip
+            some: Any = covariance
+            found = some.scores(record.loadings, S)[places]
+            largest = np.broadcast_to(np.abs(found).max(axis=0, initial=0.0), found.shape)
+            self.agree_all("scores", record.scores, found, largest)
+        names = record.sample_names
+        need(names is None or len(names) == record.samples.size, "sample_names: not one for each")
         return "centre, scales and scores are those of the data"
 
     def choice(self, what: str, support: Index, k: int | None = None) -> None:
@@ -151,8 +179,8 @@ class Check:
         need(not np.isin(asked.get("exclude") or [], support).any(), f"{what}: with one to exclude")
         if k is None and self.record.is_row_sparse:
             k = asked["n_features_to_select"]
-        if isinstance(k, int) and k >= 1:
-            need(support.size == k, f"{what}: not {k} features")
+            k = int(k * self.d) if isinstance(k, float) and k < 1 else k
+        need(k is None or support.size == k, f"{what}: not {k} features")
 
     # --- proofs
 
@@ -192,9 +220,17 @@ class Check:
             return []
         if record.is_row_sparse:
             return [self.problem_at(record.support.size)]
+        need(record.estimator == NONNEGATIVE, "certificates: there are none for this estimator")
         k = asked["n_nonzero_coefs"] or max(1, self.d // 5)
         loadings = np.zeros((self.d, self.m))
         loadings[record.support] = record.loadings
+        for j, proof in enumerate(record.certificates[: self.m]):
+            # In double precision, as they were taken out one after the other.
+            exact = np.zeros(self.d)
+            exact[proof.support] = proof.weights[:, 0]
+            close = np.abs(exact - loadings[:, j]).max() <= 10 * self.tol
+            need(close, "loadings: not those of the certificate")
+            loadings[:, j] = exact
         problem = NonnegativeProblem(self.covariance, self.m, k)
         return list(component_problems(problem, loadings, asked["deflation"] or "remove"))
 
@@ -208,7 +244,10 @@ class Check:
         """What other numbers of features explain, and what they cannot exceed."""
         need(self.record.is_row_sparse, "path: the components do not share their features")
         need((path.n_components, path.n_features) == (self.m, self.d), "path: of another problem")
-        need(path.k.size > 0 and (np.diff(path.k) > 0).all(), "path: k does not rise")
+        need(path.k.dtype.kind in "iu" and path.k.size > 0 and (np.diff(path.k) > 0).all(),
+             "path: k does not rise")  # fmt: skip
+        named = path.feature_names is None or path.feature_names == self.record.feature_names
+        need(named, "path: other feature_names")
         assert self.plain is not None
         self.agree("path.full", path.full, float(self.plain.sum()))
         self.agree("path.total_variance", path.total_variance, self.covariance.trace())
@@ -233,11 +272,12 @@ class Check:
         need(bool(np.isfinite(claimed)) and abs(claimed - found) <= slack,
              f"{name}: {claimed!r} was claimed, the data gives {found!r}")  # fmt: skip
 
-    def agree_all(self, name: str, claimed: Any, found: FloatArray, size: float) -> None:
-        """`agree`, for every number of an array."""
+    def agree_all(self, name: str, claimed: Any, found: FloatArray, sizes: FloatArray) -> None:
+        """`agree`, for every number of an array, each with a size of its own."""
         need(np.shape(claimed) == found.shape, f"{name}: not of shape {found.shape}")
         for place in np.ndindex(found.shape):
             where = ", ".join(str(i) for i in place)
+            size = float(sizes[place])
             self.agree(f"{name}[{where}]", float(claimed[place]), float(found[place]), size)
 
 

@@ -9,19 +9,38 @@ from typing import Any
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.covariance import Covariance, as_covariance
+from kspan.covariance import Covariance, as_covariance, as_source
 
 # At most this many samples keep their scores, evenly taken: a picture shows no more.
 MOST_SCORES = 2000
 
+# Numbers of an array that is made of wide data to check proofs about it: 2 GB.
+LARGEST_ARRAY = 250_000_000
+
 _PACKAGES = ("kspan", "numpy", "scipy", "scikit-learn", "numba")
 
 
-def covariance_of(X: Any, parameters: Mapping[str, Any]) -> Covariance:
-    """Return the covariance of data as an estimator with these parameters sees it."""
+def covariance_of(X: Any, parameters: Mapping[str, Any], *, whole: bool = False) -> Covariance:
+    """Return the covariance of data as an estimator with these parameters sees it.
+
+    With `whole`, wide data of moderate size is held as an array, whatever it came as: proofs about
+    it need all of it.
+    """
     if parameters["covariance"] == "precomputed":
         return as_covariance(X, kind="covariance")
+    if whole:
+        X = _as_array_if_wide(X)
     return as_covariance(X, scale=parameters["scale"])
+
+
+def _as_array_if_wide(X: Any) -> Any:
+    rows = as_source(X)
+    n, d = np.shape(X) if rows is None else rows.shape
+    if not (n < d and n * d <= LARGEST_ARRAY):
+        return X
+    if rows is not None:
+        return np.concatenate([block.values for block in rows.blocks()])
+    return X.toarray() if hasattr(X, "toarray") else X
 
 
 def some_scores(
