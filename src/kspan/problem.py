@@ -292,6 +292,11 @@ class StiefelProblem:
         return float(value * (np.sqrt(self.n_components) if self.penalty == "l21" else 1.0))
 
 
+def default_nonzero_coefs(n_features: int) -> int:
+    """Return how many features a component of its own has unless told: a fifth, at least one."""
+    return max(1, n_features // 5)
+
+
 def require_count(name: str, value: object, least: int) -> None:
     """Raise `ValueError` unless an option is a whole number, `least` or more."""
     if not (_is_count(value) and int(value) >= least):  # type: ignore[call-overload]

@@ -126,16 +126,15 @@ def _range(first: int, last: int | None = None, step: int = 1) -> tuple[int, int
 
 
 def _rows(found: Any) -> list[dict[str, Any]]:
-    return [
-        {
-            "features": int(k),
-            "explained_variance": float(objective),
-            "share_of_pca": float(objective / found.full),
-            "at_most": float(upper),
-            "gap": float((upper - objective) / upper) if upper > 0 else 0.0,
-        }
-        for k, objective, upper in zip(found.k, found.objective, found.upper, strict=True)
-    ]
+    columns = {
+        "features": found.k,
+        "explained_variance": found.objective,
+        "share_of_pca": found.explained,
+        "at_most": found.upper,
+        "gap": found.gap,
+    }
+    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def _print(rows: list[dict[str, Any]], suggestion: Any) -> None:

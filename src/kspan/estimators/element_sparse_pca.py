@@ -10,7 +10,7 @@ from kspan.covariance import Covariance
 from kspan.estimators.common import COMMON_CONSTRAINTS
 from kspan.estimators.loadings import LoadingsEstimator
 from kspan.methods import ELEMENT_SPARSE, solve
-from kspan.problem import ElementSparseProblem
+from kspan.problem import ElementSparseProblem, default_nonzero_coefs
 from kspan.solution import LoadingsSolution
 from kspan.solvers.elementsparse.deflation import DEFLATIONS
 
@@ -109,7 +109,7 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
             options["deflation"] = self.deflation
         k = self.n_nonzero_coefs
         if k is None:
-            k = max(1, covariance.n_features // 5)
+            k = default_nonzero_coefs(covariance.n_features)
         problem = ElementSparseProblem(covariance, self.n_components, k)
         return solve(
             problem,

@@ -11,7 +11,7 @@ from kspan.covariance import Covariance
 from kspan.estimators.common import COMMON_CONSTRAINTS
 from kspan.estimators.loadings import LoadingsEstimator
 from kspan.methods import CERTIFY_OPTIONS, NONNEGATIVE, NONNEGATIVE_LEVELS, solve
-from kspan.problem import NonnegativeProblem
+from kspan.problem import NonnegativeProblem, default_nonzero_coefs
 from kspan.series import solve_and_prove
 from kspan.solution import LoadingsSolution
 from kspan.solvers.nonnegative.components import NONNEGATIVE_DEFLATIONS
@@ -143,7 +143,7 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
             options["epsilon"] = self.epsilon
         k = self.n_nonzero_coefs
         if k is None:
-            k = max(1, covariance.n_features // 5)
+            k = default_nonzero_coefs(covariance.n_features)
         problem = NonnegativeProblem(covariance, self.n_components, k)
         if hasattr(self, "epsilon_"):
             del self.epsilon_

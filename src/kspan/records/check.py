@@ -12,7 +12,7 @@ import numpy as np
 from kspan.arrays import FloatArray, Index
 from kspan.certificates import Certificate, CertificateError, verify
 from kspan.covariance import Covariance
-from kspan.problem import NonnegativeProblem, RowSparseProblem
+from kspan.problem import NonnegativeProblem, RowSparseProblem, default_nonzero_coefs
 from kspan.records.collect import covariance_of
 from kspan.selection import SparsityPath
 from kspan.selection.band import upper_band
@@ -201,17 +201,13 @@ class Check:
 
     def reached(self, problem: Any, proof: Certificate, j: int) -> float:
         """What the loadings that a certificate is about explain."""
-        record = self.record
+        record, x = self.record, self.record.loadings[:, j]
+        used = record.support if record.is_row_sparse else record.support[x != 0]
+        same = np.array_equal(np.sort(proof.support), np.sort(used))
+        need(same, "support: the certificate is about other features")
         if record.is_row_sparse:
-            need(np.array_equal(np.sort(proof.support), np.sort(record.support)),
-                 "support: the certificate is about other features")  # fmt: skip
-            return self.record.objective
-        x = np.zeros((self.d, 1))
-        x[record.support, 0] = record.loadings[:, j]
-        used = np.flatnonzero(x)
-        need(np.array_equal(np.sort(proof.support), used),
-             "support: the certificate is about other features")  # fmt: skip
-        return float(x[used, 0] @ problem.covariance.submatrix(used) @ x[used, 0])
+            return record.objective
+        return float(x[x != 0] @ problem.covariance.submatrix(used) @ x[x != 0])
 
     def problems(self) -> list[Any]:
         """Return the problem of every certificate."""
@@ -221,7 +217,7 @@ class Check:
         if record.is_row_sparse:
             return [self.problem_at(record.support.size)]
         need(record.estimator == NONNEGATIVE, "certificates: there are none for this estimator")
-        k = asked["n_nonzero_coefs"] or max(1, self.d // 5)
+        k = asked["n_nonzero_coefs"] or default_nonzero_coefs(self.d)
         loadings = np.zeros((self.d, self.m))
         loadings[record.support] = record.loadings
         for j, proof in enumerate(record.certificates[: self.m]):

@@ -1,7 +1,8 @@
 """From the support at one k to a start at another: more features, fewer, or others."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from kspan.linalg.selection import top_k
 from kspan.problem import STACK_LIMIT, RowSparseProblem
 from kspan.solution import Candidate
 from kspan.solvers.rowsparse.ipu import proxy_diagonal
+
+ProblemAt = Callable[[int], RowSparseProblem]
 
 # Neighbours of a support that are tried exactly, all in one call; of large ones fewer.
 N_TRIALS, N_LARGE_TRIALS = 32, 4
@@ -29,6 +32,19 @@ def grow(problem: RowSparseProblem, candidate: Candidate) -> Candidate:
     n_trials = min(_n_trials(problem), int((keys > -1).sum()))
     trials = [np.sort(np.append(support, j)) for j in top_k(keys, n_trials)]
     return _best_of(problem.refit_all(trials))
+
+
+def keep_rising(problem_at: ProblemAt, best: dict[int, Candidate]) -> None:
+    """Let no k explain less than the one before it: that support and more is a choice too.
+
+    Where a computed objective falls, the support becomes the smaller one with more features, if
+    that is better; what is left is rounding.
+    """
+    for before, k in pairwise(sorted(best)):
+        if best[k].objective < best[before].objective:
+            grown = grow(problem_at(k), best[before])
+            if grown.objective > best[k].objective:
+                best[k] = grown
 
 
 def shrink(problem: RowSparseProblem, candidate: Candidate) -> Candidate:

@@ -12,9 +12,10 @@ from kspan.problem import RowSparseProblem, require_count
 from kspan.progress import Callback, Monitor, Status, combine, log_progress
 from kspan.selection.band import checked, upper_band
 from kspan.selection.features import Features, feature_indices, named_covariance
+from kspan.selection.moves import keep_rising
 from kspan.selection.proofs import certify_some, where
 from kspan.selection.result import SparsityPath
-from kspan.selection.supports import choose_supports, rising
+from kspan.selection.supports import choose_supports
 
 # The grid: every k up to the first number of features, or with more of them up to the second,
 # then steps of a fifth, no further than the third.
@@ -130,7 +131,8 @@ def sparsity_path(
         if level and stopped not in (Status.STOPPED, Status.INTERRUPTED):
             certificates, late = certify_some(problem_at, best, level, at, monitor, report)
             stopped = late or stopped
-    objective = rising(problem_at, best, done)
+    keep_rising(problem_at, best)
+    objective = np.maximum.accumulate([best[k].objective for k in done])
     band = checked(objective, upper_band(problem_at(done[-1]), done, certificates), d)
     unproved = solver == "exact" and any(
         certificate.status is not CertificateStatus.OPTIMAL for certificate in certificates

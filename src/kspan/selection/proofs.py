@@ -6,7 +6,7 @@ from kspan.certificates import Certificate, CertificateStatus
 from kspan.methods import certify
 from kspan.progress import Callback, Monitor, Status
 from kspan.selection.band import where_to_certify
-from kspan.selection.walk import ProblemAt
+from kspan.selection.moves import ProblemAt
 from kspan.solution import Candidate, Solution
 
 _STOPPED = {

@@ -1,16 +1,14 @@
 """The features for every k of a path: by the walk, on candidates, or by a method at each k."""
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 
-from kspan.arrays import FloatArray
 from kspan.methods import solve
 from kspan.problem import RowSparseProblem
 from kspan.progress import Callback, Monitor, Status
-from kspan.selection.moves import grow
-from kspan.selection.walk import ProblemAt, Walk
+from kspan.selection.moves import ProblemAt
+from kspan.selection.walk import Walk
 from kspan.solution import Candidate, Solution
 from kspan.solvers.rowsparse.candidates import by_candidates, candidate_count, size_of_all
 from kspan.solvers.rowsparse.go import low_rank_candidate
@@ -85,17 +83,3 @@ def _walk_on_candidates(
     whole = by_candidates(problem_at(ks[-1]), walk_on, rng=rng, monitor=monitor)
     for k, point in walks[whole.support.size].items():
         found[k] = replace(point, support=whole.support[point.support])
-
-
-def rising(problem_at: ProblemAt, best: dict[int, Candidate], done: list[int]) -> FloatArray:
-    """Return the objectives, none below the one before it.
-
-    A support with one feature more explains at least as much. Where a computed objective falls,
-    the larger support becomes the smaller one with more features; what is left is rounding.
-    """
-    for before, k in pairwise(done):
-        if best[k].objective < best[before].objective:
-            grown = grow(problem_at(k), best[before])
-            if grown.objective > best[k].objective:
-                best[k] = grown
-    return np.maximum.accumulate([best[k].objective for k in done])

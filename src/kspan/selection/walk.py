@@ -17,22 +17,19 @@ Guarantee: at every k at least IPU from the low-rank start; the objective never 
 Not from a paper.
 """
 
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 
 import numpy as np
 
 from kspan.problem import RowSparseProblem
 from kspan.progress import Monitor
-from kspan.selection.moves import grow, kicked, shrink
+from kspan.selection.moves import ProblemAt, grow, keep_rising, kicked, shrink
 from kspan.solution import Candidate
 from kspan.solvers.rowsparse.go import low_rank_candidate
 from kspan.solvers.rowsparse.ipu import IPU
 from kspan.solvers.rowsparse.row_scores import from_subspaces, run_rule
 from kspan.solvers.rowsparse.swaps import improve_by_swaps
 from kspan.solvers.starts import random_subspace
-
-ProblemAt = Callable[[int], RowSparseProblem]
 
 # Random starts, results of IPU that go on to the swaps, and kicks: (work, fewest, most), where
 # there are about work / k of each. With few features they cost next to nothing, and are needed:
@@ -79,7 +76,7 @@ class Walk:
             if not (improved and self.up()):
                 break
         # Told to stop in between: what is known at k still holds with more features.
-        self.keep_rising()
+        keep_rising(self.problem_at, self.best)
 
     # --- passes over all k; each says whether anything improved
 
@@ -123,13 +120,6 @@ class Walk:
             if self._report(k):
                 break
         return improved
-
-    def keep_rising(self) -> None:
-        """Let no k explain less than the one before it: that support and more is a choice too."""
-        done = [k for k in self.ks if k in self.best]
-        for before, k in pairwise(done):
-            if self.best[k].objective < self.best[before].objective:
-                self.offer(k, grow(self.problem_at(k), self.best[before]))
 
     def offer(self, k: int, candidate: Candidate) -> bool:
         """Keep the candidate if it is better. Returns whether it is by more than rounding."""
