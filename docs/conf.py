@@ -6,7 +6,9 @@ repository as the code host shows them; `_turn_links` turns these links into lin
 
 import re
 import shutil
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
@@ -136,6 +138,48 @@ LINKS = [
 MAY_BE_MISSING = ("race", "scaling")
 
 
+def _fill_tables(app, docname, source):
+    """Put tables of methods where a page asks for them."""
+    from kspan.method_tables import KINDS, method_table
+
+    def table(found):
+        return method_table(KINDS[found[1]])
+
+    source[0] = re.sub(r"<!-- methods: ([\w-]+) -->", table, source[0])
+
+
+# Packages whose modules read like papers: a page for each module.
+FORMULAS = {
+    "All components share k features": ["solvers.rowsparse"],
+    "Every component has features of its own": ["solvers.elementsparse"],
+    "Orthonormal components": ["solvers.stiefel"],
+    "No negative loadings": ["solvers.nonnegative"],
+    "Paths and proofs": ["choosing_k", "proofs.check", "proofs.search"],
+}
+ABOUT_FORMULAS = """
+Every method is one file that reads like its paper: the problem, the steps, what a step costs, how
+often the data is read, what is guaranteed, the reference, and where it differs from the paper.
+These pages are made from those files. The fields of a method's class are what ``solver_options``
+takes.
+:doc:`/methods` has them side by side, in words.
+"""
+
+
+def _write_formulas():
+    """Write the page that leads to all of these modules, whichever there are."""
+    lines = ["Methods in formulas", "===================", ABOUT_FORMULAS]
+    for title, packages in FORMULAS.items():
+        lines += ["", title, "-" * len(title), ""]
+        for name in packages:
+            package = import_module(f"kspan.{name}")
+            modules = sorted(module.name for module in iter_modules(package.__path__))
+            lines += [f".. module:: kspan.{name}", ".. currentmodule:: kspan", ""]
+            lines += [".. autosummary::", "   :toctree: formulas", "   :nosignatures:", ""]
+            lines += [f"   {name}.{module}" for module in modules] + [""]
+    GENERATED.mkdir(exist_ok=True)
+    (GENERATED / "formulas.rst").write_text("\n".join(lines))
+
+
 def _turn_links(app, docname, source):
     for pattern, link in LINKS:
         source[0] = re.sub(pattern, link, source[0])
@@ -165,6 +209,8 @@ class _SizesOfSets(SphinxTransform):
 def setup(app):
     """Prepare sources before Sphinx looks for them."""
     _copy_sources()
+    _write_formulas()
+    app.connect("source-read", _fill_tables)
     app.connect("source-read", _turn_links)
     app.add_transform(_SizesOfSets)
     app.connect("autodoc-skip-member", _skip_what_others_explain)

@@ -53,7 +53,7 @@ covariance = as_covariance(tumours, scale=True)
 pairs = covariance.leading(2)
 rank_two = (pairs.vectors * pairs.values) @ pairs.vectors.T
 exact = NonnegativeSparsePCA(
-    n_components=1, n_nonzero_coefs=5, algorithm="spannogram", rank=2, covariance="precomputed"
+    n_components=1, n_nonzero_coefs=5, solver="spannogram", rank=2, covariance="precomputed"
 ).fit(rank_two)
 print("variance in the two leading directions:", round(float(exact.explained_variance_[0]), 4))
 

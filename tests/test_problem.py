@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from kspan import RowSparseProblem, as_covariance
+from kspan.problem.solution import adjusted_variances
 
 
 @pytest.fixture
@@ -81,3 +82,14 @@ def test_many_supports_are_refitted_like_one(rng, source, k):
         np.testing.assert_allclose(W @ W.T, Q @ Q.T, atol=1e-12)
         inside = A[np.ix_(support, support)]
         np.testing.assert_allclose(W.T @ inside @ W, np.diag(candidate.variances), atol=1e-10)
+
+
+def test_a_score_that_depends_on_others_takes_nothing_from_those_after_it(rng):
+    """Against the residuals of a least-squares fit on the scores before."""
+    Y = rng.standard_normal((9, 5))
+    Y[:, 1], Y[:, 3] = -Y[:, 0], Y[:, 0] + Y[:, 2]
+    added = []
+    for j in range(5):
+        fit = Y[:, :j] @ np.linalg.lstsq(Y[:, :j], Y[:, j], rcond=1e-9)[0]
+        added.append(np.sum((Y[:, j] - fit) ** 2))
+    np.testing.assert_allclose(adjusted_variances(Y.T @ Y), added, atol=1e-12)

@@ -17,10 +17,12 @@ from kspan import (
     FitRecord,
     NonnegativeSparsePCA,
     StiefelSparsePCA,
+    as_covariance,
     selection_stability,
     sparsity_path,
 )
 from kspan.datasets import load_pitprops
+from kspan.proofs.check.witnesses import SampleWitness
 from tests.out_of_core import npy
 
 ESTIMATORS = {
@@ -101,6 +103,35 @@ def test_a_covariance(tmp_path):
     assert FitRecord.load(tmp_path / "x").verify(A)
     with pytest.raises(CertificateError, match="fingerprint"):
         record.verify(A * 2)
+
+
+def test_one_covariance_for_all(records, wine):
+    """A record, its path and its check share one: A is formed once, as for the first of them."""
+    X = wine.to_numpy()
+    covariance = as_covariance(X, scale=True)
+    path = sparsity_path(covariance, 2, ks=[2, 4], scale=True, random_state=0)
+    record = FitRecord.from_estimator(ESTIMATORS["features"], covariance, path=path)
+    assert record.fingerprint == records["features"].fingerprint
+    np.testing.assert_array_equal(record.scores, records["features"].scores)
+    assert record.verify(covariance)
+    assert covariance.n_grams == 1
+
+
+def test_a_covariance_that_was_built_otherwise_is_refused(records, wine):
+    A = load_pitprops().covariance
+    precomputed = FeatureSparsePCA(2, 5, covariance="precomputed", random_state=0).fit(A)
+    record = FitRecord.from_estimator(precomputed, as_covariance(A, kind="covariance"))
+    assert record.verify(as_covariance(A, kind="covariance"))
+    with pytest.raises(ValueError, match="was made from data"):
+        record.verify(as_covariance(wine))
+    with pytest.raises(ValueError, match="say covariance='precomputed'"):
+        records["plain"].verify(as_covariance(A, kind="covariance"))
+    with pytest.raises(ValueError, match="not standardised: build it with scale=True"):
+        records["features"].verify(as_covariance(wine))
+    with pytest.raises(ValueError, match="standardised, but scale=False"):
+        records["plain"].verify(as_covariance(wine, scale=True))
+    with pytest.raises(CertificateError, match="scale: a covariance matrix has none"):
+        replace(record, parameters={**record.parameters, "scale": True}).verify(A)
 
 
 def test_float32(wine):
@@ -254,9 +285,13 @@ def test_a_small_component_is_checked_by_its_own_size(rng):
 
 @pytest.mark.parametrize("form", [sp.csr_array, npy, np.asfortranarray])
 def test_wide_data_in_any_form(rng, form):
+    """A proof by way of the samples needs all of them in one array."""
     X = rng.standard_normal((12, 1100)) * rng.uniform(0.5, 2, 1100)
-    model = FeatureSparsePCA(2, 5, certify=True, random_state=0).fit(X)
-    assert FitRecord.from_estimator(model, X).verify(form(X))
+    model = FeatureSparsePCA(1, 3, certify=True, random_state=0).fit(X)
+    assert isinstance(model.certificate_.witness, SampleWitness)
+    record = FitRecord.from_estimator(model, X)
+    assert record.verify(form(X))
+    assert record.verify(as_covariance(form(X)))
 
 
 @pytest.mark.parametrize("deflation", ["remove", "projection", "orthogonalized"])

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from kspan import storage
-from kspan.certificates import Certificate, CertificateError, verify
-from tests.certificates.test_verify import WITNESS, case
+from kspan.proofs import Certificate, CertificateError, verify
+from tests.proofs.test_verify import WITNESS, case
 
 
 class Colour(Enum):
@@ -189,7 +189,15 @@ def write_document(path, document, arrays=()):
         np.savez(file, header=header, **named)
 
 
-@pytest.mark.parametrize("version", [0, storage.FORMAT + 1, "1", None])
+@pytest.mark.parametrize("version", [0, 1])
+def test_an_earlier_format_is_refused_in_one_sentence(tmp_path, version):
+    write_document(tmp_path / "x.npz", {"format": version, "value": 1})
+    message = r"x\.npz was written by an earlier kspan, in a format that is no longer read; make it"
+    with pytest.raises(ValueError, match=message):
+        storage.load_file(tmp_path / "x.npz", TYPES)
+
+
+@pytest.mark.parametrize("version", [storage.FORMAT + 1, "1", None])
 def test_another_format_is_refused(tmp_path, version):
     write_document(tmp_path / "x.npz", {"format": version, "value": 1})
     with pytest.raises(ValueError, match=f"format .*this version reads {storage.FORMAT}"):

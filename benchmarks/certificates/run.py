@@ -17,10 +17,11 @@ import numpy as np
 
 from benchmarks.measure import write
 from kspan import RowSparseProblem, as_covariance, certify, solve, verify
-from kspan.certificates.bounds import trace_bound
-from kspan.certificates.levels import Certifier
-from kspan.certificates.search import Options
 from kspan.datasets import load_dataset
+from kspan.progress import Monitor
+from kspan.proofs.check.witnesses import TraceWitness
+from kspan.proofs.search.prover import ProofOptions, prove
+from kspan.proofs.search.tree_state import Budgets
 
 HERE = Path(__file__).parent
 
@@ -75,8 +76,7 @@ def base_row(problem: RowSparseProblem, name: str) -> tuple[dict[str, Any], Any]
     started = time.perf_counter()
     solution = solve(problem, random_state=0)
     seconds = time.perf_counter() - started
-    nobody = np.zeros(problem.n_features, dtype=bool)
-    trace = trace_bound(problem.covariance.diagonal(), nobody, k).value
+    trace = TraceWitness().evaluate(problem)
     row = {
         "data": name, "d": problem.n_features, "m": m, "k": k,
         "value": solution.objective, "fit s": seconds,
@@ -101,13 +101,13 @@ def dense_row(name: str, m: int, k: int) -> dict[str, Any]:
     row["Theorem 5.1 gap"] = gap(solution.objective, theorem_5_1(problem))
     fast, seconds = timed(problem, solution, "fast")
     row |= {"fast gap": fast.gap, "fast s": seconds}
-    plain = Certifier(
-        problem, problem.refit(solution.support), level="tight", heuristic=None,
-        time_limit=None, callback=None, checkpoint=None, checkpoint_every=60, k_grid=(),
-        options=Options(strengthen_gap=np.inf, max_nodes=1),
+    budgets = Budgets(strengthen_gap=np.inf, max_nodes=1)
+    plain = prove(
+        problem, problem.refit(solution.support), "tight", heuristic=None,
+        monitor=Monitor("tight"), options=ProofOptions(budgets=budgets),
     )  # fmt: skip
-    row["plain relaxation gap"] = plain.run().gap
-    row["its eigensolves"] = plain.proof.n_eigensolves
+    row["plain relaxation gap"] = plain.gap
+    row["its eigensolves"] = plain.n_eigensolves
     tight, seconds = timed(problem, solution, "tight")
     row |= {"tight gap": tight.gap, "tight eigensolves": tight.n_eigensolves, "tight s": seconds}
     exact, seconds = timed(problem, solution, "exact", time_limit=300)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-import kspan.covariance.dense_data as dense_data
+import kspan.covariance.data_covariance as data_covariance
 from benchmarks.measure import alternate, write
 from kspan import as_covariance
 from kspan.datasets import load_dataset
@@ -57,9 +57,9 @@ def data_row(name: str, X: Any, m: int) -> dict[str, Any]:
     """Routes for data: the Gram matrix first, or products with X and X' all the way."""
 
     def leading(gram_limit: int) -> None:
-        dense_data.GRAM_LIMIT = gram_limit
+        data_covariance.GRAM_LIMIT = gram_limit
         as_covariance(X).leading(m)
-        dense_data.GRAM_LIMIT = 2048
+        data_covariance.GRAM_LIMIT = 2048
 
     def arpack() -> None:
         covariance = as_covariance(X)

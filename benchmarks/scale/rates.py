@@ -100,8 +100,7 @@ def dense_rates() -> dict[str, Any]:
 
 def small_rates() -> dict[str, Any]:
     """Return seconds of an eigenproblem of order k, and of scoring a pair for each component."""
-    from kspan.linalg.arrowhead import smallest_arrowhead_eigenvalue
-    from kspan.linalg.eigen import lapack
+    from kspan.linalg.eigen import lapack, smallest_arrowhead_eigenvalue
 
     rng = np.random.default_rng(0)
     found: dict[str, Any] = {"eigen": {}}

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
-    "Certificate": "kspan.certificates",
-    "CertificateError": "kspan.certificates",
+    "Certificate": "kspan.proofs",
+    "CertificateError": "kspan.proofs",
     "ElementSparsePCA": "kspan.estimators",
     "FeatureSparsePCA": "kspan.estimators",
     "FeatureSparseSelector": "kspan.estimators",
@@ -18,15 +18,15 @@ _HOME = {
     "NonnegativeProblem": "kspan.problem",
     "NonnegativeSparsePCA": "kspan.estimators",
     "RowSparseProblem": "kspan.problem",
-    "Solution": "kspan.solution",
+    "Solution": "kspan.problem.solution",
     "StiefelSparsePCA": "kspan.estimators",
     "as_covariance": "kspan.covariance",
-    "certify": "kspan.methods",
-    "selection_stability": "kspan.selection",
-    "solve": "kspan.methods",
-    "sparsity_path": "kspan.selection",
-    "suggest_k": "kspan.selection",
-    "verify": "kspan.certificates",
+    "certify": "kspan.solving",
+    "selection_stability": "kspan.choosing_k",
+    "solve": "kspan.solving",
+    "sparsity_path": "kspan.choosing_k",
+    "suggest_k": "kspan.choosing_k",
+    "verify": "kspan.proofs",
 }
 
 # Spelled out, so that type checkers and linters see the names too.
@@ -65,7 +65,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from kspan.certificates import Certificate, CertificateError, verify
+    from kspan.choosing_k import selection_stability, sparsity_path, suggest_k
     from kspan.covariance import as_covariance
     from kspan.estimators import (
         ElementSparsePCA,
@@ -74,8 +74,8 @@ if TYPE_CHECKING:
         NonnegativeSparsePCA,
         StiefelSparsePCA,
     )
-    from kspan.methods import certify, solve
     from kspan.problem import NonnegativeProblem, RowSparseProblem
+    from kspan.problem.solution import Solution
+    from kspan.proofs import Certificate, CertificateError, verify
     from kspan.records import FitRecord
-    from kspan.selection import selection_stability, sparsity_path, suggest_k
-    from kspan.solution import Solution
+    from kspan.solving import certify, solve

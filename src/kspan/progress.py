@@ -1,14 +1,15 @@
 """One progress report, one place that decides to stop early, for every iterative method."""
 
+import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 
 
 class Status(Enum):
-    """How a method ended. `advice` says in a sentence what that means for the user."""
+    """How a method, or a proof, ended. `advice` says in a sentence what that means for the user."""
 
     CONVERGED = "converged"
     COMPLETED = "completed"
@@ -16,23 +17,87 @@ class Status(Enum):
     TIME_LIMIT = "time limit"
     INTERRUPTED = "interrupted"
     STOPPED = "stopped by callback"
-    UNPROVED = "not proved optimal"
+    OPTIMAL = "optimal"
+    BOUNDED = "bounded"
 
     @property
     def advice(self) -> str:
         """A sentence on what to do about it."""
         return _ADVICE[self]
 
+    @property
+    def stopped_early(self) -> bool:
+        """Whether there was more to do: time, callback or keyboard ended it."""
+        return self in (Status.TIME_LIMIT, Status.INTERRUPTED, Status.STOPPED)
+
 
 _ADVICE = {
     Status.CONVERGED: "Nothing changed in the last step; more iterations would not help.",
     Status.COMPLETED: "The method did all it sets out to do.",
     Status.MAX_ITER: "The last step still changed the answer; raise max_iter.",
-    Status.TIME_LIMIT: "Time ran out and this is the best answer so far; raise time_limit.",
-    Status.INTERRUPTED: "Interrupted by the keyboard; this is the best answer so far.",
-    Status.UNPROVED: "The search ended with a gap; the certificate says how large it is.",
-    Status.STOPPED: "The callback asked to stop; this is the best answer so far.",
+    Status.TIME_LIMIT: (
+        "Time ran out; this is the best answer so far, and all bounds hold. Raise time_limit."
+    ),
+    Status.INTERRUPTED: (
+        "Interrupted by the keyboard; this is the best answer so far, and all bounds hold."
+    ),
+    Status.STOPPED: (
+        "The callback asked to stop; this is the best answer so far, and all bounds hold."
+    ),
+    Status.OPTIMAL: "No choice of features is better (up to 1e-6 of its value).",
+    Status.BOUNDED: ("A gap is left; a higher level, up to 'exact', or more time may close it."),
 }
+
+# From worst to best.
+_SEVERITY = (
+    Status.INTERRUPTED, Status.STOPPED, Status.TIME_LIMIT, Status.MAX_ITER, Status.BOUNDED,
+    Status.COMPLETED, Status.CONVERGED, Status.OPTIMAL,
+)  # fmt: skip
+
+
+def worst(statuses: Iterable[Status]) -> Status:
+    """Return the status of the part that ended worst: stopped before not settled."""
+    return min(statuses, key=_SEVERITY.index)
+
+
+class Deadline:
+    """A moment after which no more work is begun, handed down to all who do a part of it.
+
+    Parameters
+    ----------
+    seconds : float, optional
+        From now; None for no limit.
+
+    Examples
+    --------
+    >>> Deadline(60).passed, Deadline(None).left
+    (False, inf)
+    """
+
+    def __init__(self, seconds: float | None = None):
+        if seconds is not None and not seconds > 0:
+            raise ValueError(f"time_limit must be positive, got {seconds!r}.")
+        self._end = math.inf if seconds is None else time.perf_counter() + seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds until then, at least zero; infinite without a limit."""
+        return max(self._end - time.perf_counter(), 0.0)
+
+    @property
+    def passed(self) -> bool:
+        """Whether that moment is over."""
+        return time.perf_counter() > self._end
+
+    def part(self, share: float) -> "Deadline":
+        """Return an earlier one, after a share of the time that is left."""
+        return self.within(share * self.left)
+
+    def within(self, seconds: float) -> "Deadline":
+        """Return one that is at most so many seconds away, and no later than this one."""
+        earlier = Deadline()
+        earlier._end = min(self._end, time.perf_counter() + seconds)
+        return earlier
 
 
 @dataclass(frozen=True)
@@ -136,27 +201,66 @@ class Monitor:
     ----------
     solver : name that the reports carry
     callback : called with a `Progress` after every step
-    time_limit : seconds, counted from now
+    deadline : when time is up; or seconds from now, or None for no limit
     """
 
     def __init__(
-        self, solver: str, callback: Callback | None = None, time_limit: float | None = None
+        self,
+        solver: str,
+        callback: Callback | None = None,
+        deadline: Deadline | float | None = None,
     ):
         self.solver = solver
         self.callback = callback
-        self.time_limit = time_limit
-        self.stopped: Status | None = None
+        self.deadline = deadline if isinstance(deadline, Deadline) else Deadline(deadline)
+        self.unit = 1.0
+        self._parent: Monitor | None = None
+        self._stopped: Status | None = None
         self._started = time.perf_counter()
         self._steps = 0
+
+    def inner(
+        self,
+        solver: str | None = None,
+        *,
+        quiet: bool = False,
+        unit: float = 1.0,
+        share: float | None = None,
+    ) -> "Monitor":
+        """Return the monitor of a part of the work.
+
+        Whoever stops the part, by keyboard or callback, stops the whole; the end of the part's
+        time does not.
+
+        Parameters
+        ----------
+        solver : name in reports; that of the whole by default
+        quiet : report nothing
+        unit : what the part's variances are measured in; reports are in the user's units
+        share : of the time that is left
+        """
+        deadline = self.deadline if share is None else self.deadline.part(share)
+        part = Monitor(solver or self.solver, None if quiet else self.callback, deadline)
+        part.unit, part._parent = self.unit * unit, self
+        return part
 
     @property
     def seconds(self) -> float:
         """Time since the start."""
         return time.perf_counter() - self._started
 
-    def time_left(self) -> float | None:
-        """Return what is left of the time limit, at least a moment."""
-        return None if self.time_limit is None else max(self.time_limit - self.seconds, 1e-9)
+    @property
+    def stopped(self) -> Status | None:
+        """Why the work must end before it is done, if it must."""
+        if self._stopped is None and self._parent is not None:
+            return self._parent.stopped
+        return self._stopped
+
+    @stopped.setter
+    def stopped(self, status: Status) -> None:
+        self._stopped = status
+        if self._parent is not None and status is not Status.TIME_LIMIT:
+            self._parent.stopped = status
 
     def report(
         self,
@@ -171,8 +275,8 @@ class Monitor:
         self._steps += 1
         if self.callback is not None:
             progress = Progress(
-                self.solver, self._steps, objective, self.seconds,
-                upper, n_nodes, n_open, n_features_left,
+                self.solver, self._steps, objective * self.unit, self.seconds,
+                None if upper is None else upper * self.unit, n_nodes, n_open, n_features_left,
             )  # fmt: skip
             if self.callback(progress):
                 self.stopped = Status.STOPPED
@@ -180,6 +284,6 @@ class Monitor:
 
     def out_of_time(self) -> bool:
         """Say whether the method must stop now, without a report."""
-        if self.time_limit is not None and self.seconds > self.time_limit:
-            self.stopped = self.stopped or Status.TIME_LIMIT
+        if self.stopped is None and self.deadline.passed:
+            self.stopped = Status.TIME_LIMIT
         return self.stopped is not None

@@ -18,7 +18,8 @@ from typing import IO, Any
 
 import numpy as np
 
-FORMAT = 1
+# Raised when files written before can no longer be read.
+FORMAT = 2
 
 
 # Of every member of the file, so that equal contents make equal bytes.
@@ -85,6 +86,11 @@ def load_file(path: str | os.PathLike[str], types: Iterable[type]) -> Any:
         zipfile.BadZipFile, zlib.error,
     ):  # fmt: skip
         raise ValueError(f"{os.fspath(path)}: not a file of kspan") from None
+    if isinstance(found, int) and found < FORMAT:
+        raise ValueError(
+            f"{os.fspath(path)} was written by an earlier kspan, in a format that is no longer "
+            "read; make it anew."
+        )
     if found != FORMAT:
         raise ValueError(f"{os.fspath(path)}: format {found!r}, this version reads {FORMAT}")
     return _unpack(value, arrays, {kind.__name__: kind for kind in types})

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import kspan.io.rows as row_blocks
 from benchmarks.scale import growth, model, very_sparse
 from kspan import FeatureSparsePCA
-from kspan.covariance import chunked, dense_data, kernels, sources
-from kspan.covariance.data import GRAM_WORK
+from kspan.covariance import block_kernels, chunked, data_covariance, dense_data
 from kspan.solvers.rowsparse import candidates
 
 HERE = Path(growth.__file__).parent
@@ -76,12 +76,12 @@ def test_the_page_shows_what_is_computed():
 
 def test_the_model_has_the_limits_of_the_code():
     assert model.SKETCH_COLUMNS == chunked.SKETCH_COLUMNS
-    assert model.GRAM_LIMIT == dense_data.GRAM_LIMIT
-    assert model.GRAM_WORK == GRAM_WORK
+    assert model.GRAM_LIMIT == data_covariance.GRAM_LIMIT
+    assert model.GRAM_WORK == data_covariance.GRAM_WORK
     assert model.LANCZOS_FEATURES == (dense_data.FEATURES_A_PRODUCT * dense_data.FEWEST_PRODUCTS)
-    assert model.FEWEST_ROWS == kernels.FEWEST_ROWS == sources.FEWEST_ROWS
-    assert model.BLOCK_BYTES == sources.BLOCK_BYTES
-    assert model.CACHE_BYTES == kernels.CACHE_BYTES
+    assert model.FEWEST_ROWS == block_kernels.FEWEST_PIECE_ROWS == row_blocks.FEWEST_ROWS
+    assert model.BLOCK_BYTES == row_blocks.BLOCK_BYTES
+    assert model.CACHE_BYTES == block_kernels.CACHE_BYTES
     for name in ("OVERSAMPLING", "PER_FEATURE", "FEWEST", "MOST"):
         assert getattr(model, name) == getattr(candidates, name)
 
@@ -203,7 +203,7 @@ def test_a_file_takes_few_passes_and_little_memory(tmp_path):
     data.flush()
     size = data.nbytes
     del data
-    assert ROWS * FEATURES**2 > GRAM_WORK
+    assert ROWS * FEATURES**2 > data_covariance.GRAM_WORK
     found = json.loads(subprocess.check_output([sys.executable, "-c", CHILD, str(path)], text=True))
     assert found["passes"] <= 6
     assert found["support"] == list(range(20))

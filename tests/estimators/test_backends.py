@@ -16,8 +16,7 @@ from kspan import (
     NonnegativeSparsePCA,
     StiefelSparsePCA,
 )
-from kspan.covariance import sources
-from kspan.covariance.sources import RowSource
+from kspan.io import RowSource, rows
 from tests.out_of_core import OUT_OF_CORE
 
 NAMES = [f"f{i}" for i in range(12)]
@@ -64,7 +63,7 @@ def references(X):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_answer_is_that_of_data_in_memory(X, references, monkeypatch, backend, name):
     monkeypatch.setattr(RowSource, "block_bytes", 1500)  # several blocks, however small the data
-    monkeypatch.setattr(sources, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(rows, "FEWEST_ROWS", 1)
     reference, given = references[name], BACKENDS[backend](X)
     fitted = clone(ESTIMATORS[name]).fit(given)
     np.testing.assert_array_equal(fitted.get_support(), reference.get_support())

@@ -199,7 +199,7 @@ def test_parameters_of_the_wrong_kind(parameter, value, allowed, X):
 @pytest.mark.parametrize(
     ("solver", "options", "message"),
     [
-        ("ipu", {"n_kicks": 3}, r"'ipu' has no option 'n_kicks'; it takes \['max_iter', "),
+        ("ipu", {"n_kicks": 3}, r"'ipu' has no option 'n_kicks'; it takes .*'max_iter'"),
         ("auto", {"restarts": 3}, "'auto' has no option 'restarts'; it takes .*'n_restarts'"),
         ("brute-force", {"max_supports": 5}, "try 20 supports; the limit is max_supports=5"),
     ],

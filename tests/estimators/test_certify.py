@@ -30,7 +30,7 @@ def test_the_certificate_holds_and_verifies(X, Estimator, level):
 def test_the_exact_solver(X):
     model = FeatureSparsePCA(2, 5, scale=True, solver="exact", random_state=0).fit(X)
     assert model.solver_ == "exact"
-    assert model.status_ == "completed"
+    assert model.status_ == "optimal"
     assert model.certificate_.status.value == "optimal"
     assert model.objective_ == pytest.approx(best_by_enumeration(np.corrcoef(X.T), 2, 5))
 

@@ -6,15 +6,16 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from kspan import ElementSparsePCA, NonnegativeSparsePCA, StiefelSparsePCA
-from kspan.methods import ELEMENT_SPARSE, NONNEGATIVE
+from kspan import ElementSparsePCA, NonnegativeProblem, NonnegativeSparsePCA, StiefelSparsePCA
+from kspan.problem import ElementSparseProblem
+from kspan.solvers.registry import methods_for
 
 FORMS = {
     "joint": {},
     "exact count": {"n_nonzero_coefs": 4},
     "l21": {"penalty": "l21"},
-    "deflation": {"method": "deflation", "n_nonzero_coefs": 4},
-    "two-stage": {"method": "two-stage", "n_features_to_select": 6},
+    "deflation": {"solver": "deflation", "n_nonzero_coefs": 4},
+    "two-stage": {"solver": "two-stage", "n_features_to_select": 6},
     "admm": {"solver": "admm"},
 }
 
@@ -32,14 +33,14 @@ ESTIMATORS = [
     ),
     *(
         pytest.param(ElementSparsePCA(2, 4, solver=solver, random_state=0), id=solver)
-        for solver in ELEMENT_SPARSE
+        for solver in methods_for(ElementSparseProblem)
     ),
     *(
         pytest.param(
-            NonnegativeSparsePCA(2, 4, algorithm=algorithm, random_state=0),
-            id=f"nonnegative {algorithm}",
+            NonnegativeSparsePCA(2, 4, solver=solver, random_state=0),
+            id=f"nonnegative {solver}",
         )
-        for algorithm in NONNEGATIVE
+        for solver in methods_for(NonnegativeProblem)
     ),
 ]
 
@@ -108,7 +109,7 @@ def test_control_of_sparsity(X):
     sparse, sparser = (StiefelSparsePCA(alpha=alpha).fit(X) for alpha in (0.05, 0.5))
     assert sparser.n_nonzero_coefs_.sum() < sparse.n_nonzero_coefs_.sum()
     assert StiefelSparsePCA(n_nonzero_coefs=3).fit(X).n_nonzero_coefs_.tolist() == [3, 3]
-    two = StiefelSparsePCA(method="two-stage", n_features_to_select=5).fit(X)
+    two = StiefelSparsePCA(solver="two-stage", n_features_to_select=5).fit(X)
     assert two.get_support().sum() == 5
     assert two.orthogonality_error_ < 1e-10
     assert ElementSparsePCA().fit(X).n_nonzero_coefs_.tolist() == [2, 2]
@@ -129,8 +130,8 @@ def test_too_large_an_alpha_names_the_largest_useful_one(X):
     ("estimator", "message"),
     [
         (StiefelSparsePCA(alpha=0.1, n_nonzero_coefs=3), "alpha or n_nonzero_coefs, not both"),
-        (StiefelSparsePCA(method="two-stage"), "n_features_to_select and method='two-stage'"),
-        (StiefelSparsePCA(n_features_to_select=3), "n_features_to_select and method='two-stage'"),
+        (StiefelSparsePCA(solver="two-stage"), "n_features_to_select and solver='two-stage'"),
+        (StiefelSparsePCA(n_features_to_select=3), "n_features_to_select and solver='two-stage'"),
         (StiefelSparsePCA(solver_options={"alpha": 1}), "'alpha' is a parameter of its own"),
         (StiefelSparsePCA(solver_options={"delta": 1}), "has no option 'delta'"),
         (StiefelSparsePCA(n_components=13), "between 1 and n_features=12"),
@@ -138,8 +139,11 @@ def test_too_large_an_alpha_names_the_largest_useful_one(X):
         (ElementSparsePCA(n_nonzero_coefs=13), "between 1 and n_features=12"),
         (ElementSparsePCA(n_components=13), "between 1 and n_features=12"),
         (ElementSparsePCA(solver_options={"solver": 1}), "'solver' is a parameter of its own"),
-        (ElementSparsePCA(solver="gpower-l0-block", deflation="schur"), "has no deflation"),
-        (ElementSparsePCA(solver="matching", deflation="schur"), "has no deflation"),
+        (
+            ElementSparsePCA(solver="gpower-l0-block", deflation="schur"),
+            "has no option 'deflation'",
+        ),
+        (ElementSparsePCA(solver="matching", deflation="schur"), "has no option 'deflation'"),
     ],
 )
 def test_what_cannot_be(estimator, message, X):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from kspan import NonnegativeProblem, NonnegativeSparsePCA, as_covariance, verify
-from kspan.methods import NONNEGATIVE
-from kspan.series import component_problems
+from kspan.solvers.registry import methods_for
+from kspan.solving import component_problems
 
 
 @pytest.fixture
@@ -16,13 +16,13 @@ def X(rng):
     return factors + 0.5 * rng.standard_normal((60, 12)) + np.arange(12)
 
 
-@pytest.mark.parametrize("algorithm", sorted(NONNEGATIVE))
-def test_components_are_nonnegative_with_at_most_k_features(X, algorithm):
-    pca = NonnegativeSparsePCA(3, 3, algorithm=algorithm, random_state=0).fit(X)
+@pytest.mark.parametrize("solver", methods_for(NonnegativeProblem))
+def test_components_are_nonnegative_with_at_most_k_features(X, solver):
+    pca = NonnegativeSparsePCA(3, 3, solver=solver, random_state=0).fit(X)
     assert (pca.components_ >= 0).all()
     assert (pca.n_nonzero_coefs_ <= 3).all()
     assert (pca.n_nonzero_coefs_ >= 1).all()
-    assert pca.solver_ == algorithm
+    assert pca.solver_ == solver
     assert not hasattr(pca, "certificates_")
 
 
@@ -61,13 +61,11 @@ def test_the_default_number_of_features_is_a_fifth(X):
     assert NonnegativeSparsePCA(random_state=0).fit(X).n_nonzero_coefs_.max() <= 2
 
 
-@pytest.mark.parametrize("algorithm", sorted(NONNEGATIVE))
-def test_a_component_that_would_be_zero_is_a_feature(algorithm):
+@pytest.mark.parametrize("solver", methods_for(NonnegativeProblem))
+def test_a_component_that_would_be_zero_is_a_feature(solver):
     """All correlations negative: after clipping, nothing is left but single features."""
     A = 5 * np.eye(4) - np.ones((4, 4))
-    pca = NonnegativeSparsePCA(
-        2, 3, algorithm=algorithm, covariance="precomputed", random_state=0
-    ).fit(A)
+    pca = NonnegativeSparsePCA(2, 3, solver=solver, covariance="precomputed", random_state=0).fit(A)
     np.testing.assert_allclose(np.linalg.norm(pca.components_, axis=1), 1.0)
     assert (pca.components_ >= 0).all()
 
@@ -85,15 +83,15 @@ def test_more_components_than_features_is_a_warning(rng):
     [
         ({"n_nonzero_coefs": 13}, "between 1 and n_features=12"),
         ({"n_components": 13}, "between 1 and n_features=12"),
-        ({"algorithm": "nspca", "deflation": "remove"}, "has no deflation"),
-        ({"algorithm": "nspca", "certify": True}, "together"),
-        ({"algorithm": "nspca", "solver_options": {"rank": 1}}, "'rank' is a parameter"),
+        ({"solver": "nspca", "deflation": "remove"}, "has no option 'deflation'"),
+        ({"solver": "nspca", "certify": True}, "together"),
+        ({"solver": "nspca", "solver_options": {"rank": 1}}, "'rank' is a parameter"),
         ({"solver_options": {"beta": 1}}, "has no option 'beta'"),
         ({"epsilon": 0}, "epsilon"),
         ({"epsilon": 1.5}, "epsilon"),
         ({"rank": 0}, "rank"),
         ({"deflation": "hotelling"}, "deflation"),
-        ({"algorithm": "spannogram", "rank": 11, "solver_options": {"max_vertices": 10}}, "rank"),
+        ({"solver": "spannogram", "rank": 11, "solver_options": {"max_vertices": 10}}, "rank"),
     ],
 )
 def test_what_cannot_be(X, parameters, message):
@@ -113,6 +111,6 @@ def test_options_go_where_they_belong(X, tmp_path):
 
 @pytest.mark.parametrize("rank", [1, 2, 3, 4])
 def test_the_net_says_what_it_achieves(X, rank):
-    pca = NonnegativeSparsePCA(1, 3, rank=rank, epsilon=0.2, algorithm="net", random_state=0)
+    pca = NonnegativeSparsePCA(1, 3, rank=rank, epsilon=0.2, solver="net", random_state=0)
     assert 0 <= pca.fit(X).epsilon_ <= 0.2
-    assert not hasattr(pca.set_params(algorithm="em").fit(X), "epsilon_")
+    assert not hasattr(pca.set_params(solver="em").fit(X), "epsilon_")

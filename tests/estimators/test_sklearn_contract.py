@@ -51,12 +51,12 @@ def quick():
         FeatureSparsePCA(solver="ipu", scale=True),
         FeatureSparseSelector(solver_options=SMALL_BUDGET),
         StiefelSparsePCA(),
-        StiefelSparsePCA(n_components=1, method="deflation", scale=True),
-        StiefelSparsePCA(n_components=1, method="two-stage", n_features_to_select=1),
+        StiefelSparsePCA(n_components=1, solver="deflation", scale=True),
+        StiefelSparsePCA(n_components=1, solver="two-stage", n_features_to_select=1),
         ElementSparsePCA(),
         ElementSparsePCA(solver="gpower-l1-block"),
         NonnegativeSparsePCA(),
-        NonnegativeSparsePCA(algorithm="em", certify="fast", scale=True),
+        NonnegativeSparsePCA(solver="em", certify="fast", scale=True),
     ]
 )
 def test_every_check_of_scikit_learn_passes(estimator, check):

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kspan.linalg.arrowhead import smallest_arrowhead_eigenvalue
+from kspan.linalg.eigen import smallest_arrowhead_eigenvalue
 
 number = st.floats(-5, 5, allow_subnormal=False)
 

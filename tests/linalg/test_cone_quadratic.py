@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kspan.linalg.compiled import compiled
 from kspan.linalg.cone_quadratic import cone_maximum, leading_pair, narrow
-from tests.nonnegative_oracles import KINDS, cone_maximum_by_enumeration, draw_rows
+from kspan.linalg.machine import compiled
+from tests.oracles import KINDS, cone_maximum_by_enumeration, draw_rows
 
 seeds = st.integers(0, 2**32 - 1)
 

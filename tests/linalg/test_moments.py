@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from kspan.linalg.moments import BLOCK_BYTES, block_slices, column_moments
+from kspan.covariance.block_kernels import CACHE_BLOCK_BYTES, block_slices, column_moments
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -34,6 +34,6 @@ def test_nan_and_infinity_show_up():
 def test_slices_cover_everything_once():
     for length in (1, 5, 1000):
         covered = [
-            i for part in block_slices(length, BLOCK_BYTES // 3) for i in range(length)[part]
+            i for part in block_slices(length, CACHE_BLOCK_BYTES // 3) for i in range(length)[part]
         ]
         assert covered == list(range(length))

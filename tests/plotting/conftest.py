@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from kspan import FeatureSparsePCA, NonnegativeSparsePCA
+from kspan.choosing_k import selection_stability, sparsity_path
 from kspan.records import FitRecord
-from kspan.selection import selection_stability, sparsity_path
 
 NAMES = ["cost in $", "price $ per $", "<b>bold</b>", "x" * 60, "_hidden", "a^2_b", "g", "h"]
 
@@ -44,6 +44,16 @@ def fitted(data):
 @pytest.fixture(scope="session")
 def nonnegative(data):
     return NonnegativeSparsePCA(2, 3, certify="fast", random_state=0).fit(data)
+
+
+@pytest.fixture(scope="session")
+def nameless(data):
+    return FeatureSparsePCA(2, 5, certify="fast", random_state=0).fit(data.to_numpy())
+
+
+@pytest.fixture(scope="session")
+def single(data):
+    return FeatureSparsePCA(1, 3, certify="fast", random_state=0).fit(data)
 
 
 @pytest.fixture(scope="session")

@@ -78,10 +78,9 @@ def test_too_many_classes_and_wrong_length(fitted, data):
         BiplotDisplay.from_estimator(fitted, data, y=[1, 2])
 
 
-def test_one_component_is_an_error(data):
-    fit = FeatureSparsePCA(1, 3, random_state=0).fit(data)
+def test_one_component_is_an_error(data, single):
     with pytest.raises(ValueError, match="needs two components"):
-        BiplotDisplay.from_estimator(fit, data)
+        BiplotDisplay.from_estimator(single, data)
 
 
 def test_other_components(data):

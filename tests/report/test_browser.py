@@ -12,7 +12,7 @@ import pytest
 
 from kspan.records import FitRecord
 from kspan.report import write_report
-from kspan.report.figures import figures
+from kspan.report.charts import charts
 from tests.report import samples
 
 try:
@@ -122,9 +122,9 @@ def opened(browser: "Browser", folder: Path) -> Iterator[Any]:
 
 
 def drawn(page: Any, record: FitRecord) -> None:
-    for figure in figures(record):
-        assert page.locator(f"#figure-{figure.key} svg.main-svg").first.is_visible()
-        assert page.locator(f"#figure-{figure.key} .xtick text").count() > 0
+    for chart in charts(record):
+        assert page.locator(f"#figure-{chart.key} svg.main-svg").first.is_visible()
+        assert page.locator(f"#figure-{chart.key} .xtick text").count() > 0
     assert page.locator("#figure-variance .bars path").count() == 2 * record.n_components
     assert page.locator("#figure-biplot .points path").count() == len(record.scores)
 
@@ -144,15 +144,11 @@ def downloaded(page: Any, target: Path, record: FitRecord) -> None:
     assert [[float(x) for x in row[2 : 2 + m]] for row in rows] == record.loadings.tolist()
 
 
-def test_every_figure_is_drawn_and_the_download_is_exact(opened: Any, tmp_path: Path) -> None:
-    page = opened("cancer").page
-    drawn(page, samples.cancer())
-    downloaded(page, tmp_path / "features.csv", samples.cancer())
-
-
 def test_names_do_nothing(opened: Any, tmp_path: Path) -> None:
-    found = opened("nasty")
+    found = opened("nasty", color_scheme="dark")
     page = found.page
+    assert found.ground() == "rgb(21, 24, 28)"
+    assert min(page.evaluate(CONTRAST)) >= 4.5
     assert page.evaluate("window.hacked") is None
     assert page.locator("script").count() == 3
     assert page.locator("main img, svg a, main b").count() == 0
@@ -176,9 +172,15 @@ def test_names_do_nothing(opened: Any, tmp_path: Path) -> None:
     found.problems.clear()
 
 
-def test_sorting_by_click_and_filtering(opened: Any) -> None:
-    record: FitRecord = samples.cancer()
+def test_a_page_that_is_used(opened: Any, tmp_path: Path) -> None:
+    """All figures, the download, sorting and filtering, on one page: it takes long to open."""
     found = opened("cancer")
+    drawn(found.page, samples.cancer())
+    downloaded(found.page, tmp_path / "features.csv", samples.cancer())
+    sorted_and_filtered(found, samples.cancer())
+
+
+def sorted_and_filtered(found: Opened, record: FitRecord) -> None:
     names, heads = record.selected_names, found.page.locator("#features thead th")
     loadings = dict(zip(names, record.loadings[:, 1], strict=True))
     assert heads.nth(5).get_attribute("aria-sort") == "descending"  # as the page comes
@@ -225,26 +227,29 @@ def test_by_keyboard_alone(opened: Any) -> None:
     assert found.column(1) == [str(i) for i in sorted(samples.cancer().support, reverse=True)]
 
 
-@pytest.mark.parametrize("system", ["light", "dark"])
-def test_themes(opened: Any, system: str) -> None:
-    found = opened("cancer", color_scheme=system)
-    page, other = found.page, {"light": "dark", "dark": "light"}[system]
-    grounds = {system: found.ground()}
-    text, figure = page.evaluate(CONTRAST)
-    assert min(text, figure) >= 4.5
-    tick = page.locator("#figure-variance .xtick text").first
-    before = tick.evaluate("e => getComputedStyle(e).fill")
-    page.get_by_role("button", name=f"{other.title()} theme").click()
-    grounds[other] = found.ground()
-    assert grounds == {"light": "rgb(253, 252, 250)", "dark": "rgb(21, 24, 28)"}
-    assert tick.evaluate("e => getComputedStyle(e).fill") != before  # figures follow
-    text, figure = page.evaluate(CONTRAST)
-    assert min(text, figure) >= 4.5
-    if system == "dark":
-        return
+def test_themes(opened: Any) -> None:
+    found = opened("cancer", color_scheme="light")
+    page, tick = found.page, found.page.locator("#figure-variance .xtick text").first
+
+    def looks() -> tuple[str, str]:
+        assert min(page.evaluate(CONTRAST)) >= 4.5
+        return found.ground(), tick.evaluate("e => getComputedStyle(e).fill")
+
+    light = looks()
+    assert light[0] == "rgb(253, 252, 250)"
+    page.emulate_media(color_scheme="dark")  # the system's, while the page is open
+    page.get_by_role("button", name="Light theme").wait_for()
+    dark = looks()
+    assert dark[0] == "rgb(21, 24, 28)"
+    assert dark[1] != light[1]  # figures follow
+    page.get_by_role("button", name="Light theme").click()
+    assert looks() == light
     page.reload()
     found.requests.pop()
-    assert found.ground() == grounds[other]  # remembered
+    assert looks() == light  # remembered, though the system is dark
+    page.get_by_role("button", name="Dark theme").click()
+    page.emulate_media(color_scheme="light")
+    assert looks() == dark
 
 
 @pytest.mark.parametrize("name", ["cancer", "nasty"])

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from kspan.problem.solution import Candidate
 from kspan.progress import Monitor, Status
-from kspan.solution import Candidate
 from kspan.solvers.loop import iterate
 
 
@@ -73,7 +73,7 @@ def test_callback_and_time_limit():
     assert run.status is Status.STOPPED
     assert [p.objective for p in told] == [1.0, 2.0, 3.0, 4.0]
     assert told[0].solver == "name"
-    run = iterate([at(0, 1.0)], climb, max_iter=50, monitor=Monitor("name", time_limit=1e-9))
+    run = iterate([at(0, 1.0)], climb, max_iter=50, monitor=Monitor("name", deadline=1e-9))
     assert run.status is Status.TIME_LIMIT
 
 

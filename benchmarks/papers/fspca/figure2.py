@@ -18,10 +18,10 @@ from kspan.datasets import load_dataset
 from kspan.problem import ElementSparseProblem
 from kspan.progress import Monitor
 from kspan.solvers.rowsparse.fps import convex_candidate
-from kspan.solvers.rowsparse.ipu import IPU
+from kspan.solvers.rowsparse.ipu import PROXY
 from kspan.solvers.rowsparse.row_scores import run_rule
-from kspan.solvers.rowsparse.soap import SOAP
-from kspan.solvers.rowsparse.srt import SRT
+from kspan.solvers.rowsparse.soap import LEVERAGE
+from kspan.solvers.rowsparse.srt import LENGTH
 
 HERE = Path(__file__).parent
 SETS = {"lymphoma": "Lymphoma", "nus_wide": "NUS-WIDE", "numerical_numbers": "Numerical Numbers"}
@@ -76,7 +76,7 @@ def one_point(A: np.ndarray, k: int, m: int = M, certified: bool = True) -> dict
     problem = RowSparseProblem(covariance, m, k)
     shift = SHIFT * float(np.trace(A)) / len(A)
     # One relaxation serves all methods that start from it.
-    convex = convex_candidate(problem)
+    convex = convex_candidate(problem, Monitor("fps"))
     found: dict[str, np.ndarray] = {
         "variance": best_on(A, np.argsort(-np.diag(A), kind="stable")[:k], m)
     }
@@ -85,7 +85,7 @@ def one_point(A: np.ndarray, k: int, m: int = M, certified: bool = True) -> dict
             continue
         solver, options = method
         if options.get("init") == "convex":
-            rule = {"soap": SOAP, "srt": SRT, "ipu": IPU}[solver]
+            rule = {"soap": LEVERAGE, "srt": LENGTH, "ipu": PROXY}[solver]
             run = run_rule(
                 problem, rule, [convex], max_iter=200, monitor=Monitor(solver), shift=shift
             )

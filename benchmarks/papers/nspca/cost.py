@@ -27,7 +27,7 @@ from benchmarks.papers.nspca.methods import EPSILON, RANK, Data
 from benchmarks.papers.sadmm.data import factor_data
 from kspan import NonnegativeProblem, as_covariance, solve
 from kspan.datasets import load_dataset
-from kspan.linalg.spannogram import prepare
+from kspan.linalg.low_rank_enumeration import prepare
 
 HERE = Path(__file__).parent
 GIGABYTE = 1e9

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from kspan import NonnegativeProblem, as_covariance, solve
-from kspan.certificates.bounds import unit_scale
-from kspan.certificates.net import net_bound, net_witnesses
 from kspan.covariance import Covariance
+from kspan.proofs.search.closed_forms import net_witnesses
+from kspan.proofs.search.tree_state import Budgets
 
 RANK, EPSILON, RESTARTS = 3, 0.1, 20  # d and ε of the paper's Algorithm 3; starts of the others
 
@@ -63,11 +63,10 @@ def net_upper(problem: NonnegativeProblem, largest: float) -> float:
     """Return the paper's upper bound by λ₁(A) = `largest`; it holds with probability 1 - 1/n.
 
     It is ``‖V'x‖²/(1 - ε) + τ`` for the best x of the net, or λ₁(A) if that is smaller. The paper
-    does not print its formula; `kspan.certificates.net` has this one.
+    does not print its formula; `kspan.proofs.check.net_bound` has this one.
     """
-    scale = unit_scale(float(problem.covariance.diagonal().max()))
-    witness = net_witnesses(problem, scale, RANK, EPSILON)[0]
-    return min(net_bound(problem, witness).value * scale / largest, 1.0)
+    witness = net_witnesses(problem, RANK, EPSILON, Budgets())[0]
+    return min(witness.evaluate(problem) / largest, 1.0)
 
 
 def is_better(value: float, other: float, rtol: float = 1e-9) -> bool:

@@ -37,7 +37,7 @@ def estimators(r: int) -> dict[str, Callable[[], Any]]:
     return {
         "StiefelSparsePCA": lambda: StiefelSparsePCA(r, random_state=0),
         "StiefelSparsePCA, two-stage": lambda: StiefelSparsePCA(
-            r, method="two-stage", n_features_to_select=r * FEATURES, random_state=0
+            r, solver="two-stage", n_features_to_select=r * FEATURES, random_state=0
         ),
         f"StiefelSparsePCA, {FEATURES} each": lambda: StiefelSparsePCA(
             r, n_nonzero_coefs=FEATURES, random_state=0

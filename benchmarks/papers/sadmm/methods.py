@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from kspan import RowSparseProblem, as_covariance, solve
-from kspan.covariance import Covariance
+from kspan.covariance import UnitCovariance
 from kspan.linalg.selection import top_k
 from kspan.problem import ElementSparseProblem, StiefelProblem
 from kspan.progress import Monitor
-from kspan.solvers.elementsparse.components import Component, by_deflation
-from kspan.solvers.elementsparse.gpower import gpower, gpower_block
-from kspan.solvers.elementsparse.grqi import grqi
-from kspan.solvers.elementsparse.ipm import ipm
+from kspan.solvers import GPowerL0Block, GPowerL1Block
+from kspan.solvers.method import ElementSparseMethod
+from kspan.solvers.one_by_one import Component, OneByOneMethod
 
 # Stage I's λ, as a share of the largest useful one: what StiefelSparsePCA takes by default.
 ALPHA_SHARE = 0.05
@@ -69,42 +68,40 @@ def tpower(
     return Answer(found.loadings, found.status.value)
 
 
-def deflation_method(
-    X: Any, r: int, k: int, time_limit: float | None = None, *, function: Any, **options: Any
+def element_sparse(
+    X: Any, r: int, k: int, time_limit: float | None = None, *, solver: Any, **options: Any
 ) -> Answer:
-    """GPower's single units, GRQI and IPM from their authors' starts."""
+    """GPower, GRQI and IPM from their authors' starts; a block from the principal components."""
     problem = ElementSparseProblem(as_covariance(X), r, k)
-    found = function(problem, time_limit=time_limit, **options)
+    found = solve(problem, solver, random_state=0, time_limit=time_limit, **options)
     return Answer(found.loadings, found.status.value)
 
 
-def gpower_together(
-    X: Any, r: int, k: int, time_limit: float | None = None, *, norm: str
-) -> Answer:
-    """GPower's block form; it starts at the principal components."""
-    problem = ElementSparseProblem(as_covariance(X), r, k)
-    found = gpower_block(problem, norm=norm, rng=np.random.default_rng(0), time_limit=time_limit)
-    return Answer(found.loadings, found.status.value)
-
-
-def gpower_svd(X: Any, r: int, k: int, time_limit: float | None = None, *, norm: str) -> Answer:
+@dataclass(frozen=True, eq=False)
+class FromTheLeading(OneByOneMethod, ElementSparseMethod):
     """GPower's single units, each started at the leading eigenvector of what is left.
 
     The single unit takes no start, but a block of one unit does.
+
+    Parameters
+    ----------
+    norm : {"l0", "l1"}
     """
 
-    def find(covariance: Covariance, start: np.ndarray | None, monitor: Monitor) -> Component:
-        unit = gpower_block(
-            ElementSparseProblem(covariance, 1, k), norm=norm, rng=np.random.default_rng(0),
-            time_limit=monitor.time_left(),
-        )  # fmt: skip
-        return Component(unit.loadings[:, 0], [unit.objective], unit.n_iter, unit.status)
+    name = "gpower, svd"
+    summary = "GPower from leading eigenvectors"
 
-    problem = ElementSparseProblem(as_covariance(X), r, k)
-    found = by_deflation(
-        problem, find, name="gpower, svd", deflation="projection", time_limit=time_limit
-    )
-    return Answer(found.loadings, found.status.value)
+    norm: str = "l1"
+
+    def find(
+        self, left: UnitCovariance, problem: ElementSparseProblem, start: np.ndarray | None,
+        monitor: Monitor, rng: np.random.Generator,
+    ) -> Component:  # fmt: skip
+        """Run a block of one unit."""
+        block = GPowerL0Block() if self.norm == "l0" else GPowerL1Block()
+        single = ElementSparseProblem(left, 1, problem.n_nonzero_coefs)
+        unit = block.run(single, monitor.inner(quiet=True), rng)
+        return Component(unit.loadings[:, 0], [unit.objective], unit.n_iter, unit.status)
 
 
 def row_sparse(X: Any, r: int, k: int, time_limit: float | None = None, *, times_r: bool) -> Answer:
@@ -209,21 +206,21 @@ OURS: dict[str, Method] = {
 }
 # One component after the other, from their authors' starts.
 DEFLATION: dict[str, Method] = {
-    "GPower-l0": partial(deflation_method, function=gpower, norm="l0"),
-    "GPower-l1": partial(deflation_method, function=gpower, norm="l1"),
-    "GRQI": partial(deflation_method, function=grqi, refine=True),
-    "IPM": partial(deflation_method, function=ipm),
+    "GPower-l0": partial(element_sparse, solver="gpower-l0"),
+    "GPower-l1": partial(element_sparse, solver="gpower-l1"),
+    "GRQI": partial(element_sparse, solver="grqi", refine=True),
+    "IPM": partial(element_sparse, solver="ipm"),
     "TPower": tpower,
 }
 TOGETHER: dict[str, Method] = {
-    "GPower-l0-B": partial(gpower_together, norm="l0"),
-    "GPower-l1-B": partial(gpower_together, norm="l1"),
+    "GPower-l0-B": partial(element_sparse, solver="gpower-l0-block"),
+    "GPower-l1-B": partial(element_sparse, solver="gpower-l1-block"),
     "Manopt": manopt,
 }
 # The same methods from a better start than their authors'.
 SVD_STARTS: dict[str, Method] = {
-    "GPower-l0, svd start": partial(gpower_svd, norm="l0"),
-    "GPower-l1, svd start": partial(gpower_svd, norm="l1"),
+    "GPower-l0, svd start": partial(element_sparse, solver=FromTheLeading(norm="l0")),
+    "GPower-l1, svd start": partial(element_sparse, solver=FromTheLeading(norm="l1")),
     "TPower, gradual": partial(tpower, gradual=True),
     "TPower, svd start": partial(tpower, init="low-rank"),
     "Manopt, svd start": partial(manopt, init="svd"),

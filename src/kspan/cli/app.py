@@ -6,6 +6,7 @@ import typer
 
 import kspan
 from kspan.cli import datasets, demo, fit, path, report, verify
+from kspan.cli.options import ListsMethods
 
 HELP = """Sparse PCA with proof: the k features that span the most variance.
 
@@ -26,7 +27,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-app.command("fit")(fit.fit)
+app.command("fit", cls=ListsMethods)(fit.fit)
 app.command("path")(path.path)
 app.command("report")(report.report)
 app.command("verify")(verify.verify)

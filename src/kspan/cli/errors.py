@@ -1,7 +1,6 @@
 """What goes wrong becomes one line and an exit code: 2 for wrong input, 1 for a false claim."""
 
 import functools
-import importlib.util
 import os
 import sys
 import warnings
@@ -22,7 +21,7 @@ def guarded(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
-        from kspan.certificates import CertificateError
+        from kspan.proofs import CertificateError
 
         try:
             with _plain_warnings():
@@ -73,9 +72,9 @@ def check_output(path: Path) -> None:
 
 def require(*packages: str, extra: str, what: str) -> None:
     """Refuse what needs packages that are not there before any work is done."""
-    for package in packages:
-        if importlib.util.find_spec(package) is None:
-            raise ValueError(f"{what} needs {package}: pip install 'kspan[{extra}]'.")
+    from kspan.io.table import require_extra
+
+    require_extra(*packages, extra=extra, what=what)
 
 
 def _one_line(error: BaseException) -> str:

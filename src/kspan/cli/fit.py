@@ -13,7 +13,8 @@ from kspan.cli.options import Estimator, Level
 from kspan.cli.progress import Watcher
 
 if TYPE_CHECKING:
-    from kspan.tables import Table
+    from kspan.covariance import Covariance
+    from kspan.io import Table
 
 
 @guarded
@@ -38,9 +39,7 @@ def fit(
             "component: nonnegative, orthonormal, or separate.",
         ),
     ] = Estimator.FEATURES,
-    solver: Annotated[
-        str | None, typer.Option(help="Method; see the documentation.", show_default="auto")
-    ] = None,
+    solver: options.Solver = None,
     scale: options.Scale = False,
     precomputed: options.Precomputed = False,
     include: options.Include = None,
@@ -124,6 +123,8 @@ def fit(
     if resamples == 1:
         raise ValueError("--stability 1: one resample shows nothing; take 50.")
 
+    from kspan.covariance import as_covariance
+
     how = Reading(transpose, delimiter, header, index, key, layer)
     with Watcher(quiet) as watcher:
         watcher.stage(f"reading {data}")
@@ -143,11 +144,16 @@ def fit(
             time_limit=time_limit,
             callback=watcher.on_step,
         )  # fmt: skip
-        X = watched(table.X, watcher.on_rows)
         started = time.perf_counter()
-        model.fit(X)
+        # Read and measured once, for the fit, the path, the resamples and the record.
+        measured = as_covariance(
+            watched(table.X, watcher.on_rows),
+            kind="data" if model.covariance is None else "covariance",
+            scale=scale, feature_names=table.feature_names,
+        )  # fmt: skip
+        model.fit(measured)
         seconds = time.perf_counter() - started
-        record = _record(model, X, table, seconds, watcher, with_path, resamples)
+        record = _record(model, measured, table, seconds, watcher, with_path, resamples)
         _write(
             record,
             table,
@@ -185,29 +191,27 @@ def _estimator(
     """Make the estimator that the options describe."""
     import kspan
 
+    if solver is not None:
+        common["solver"] = solver
     if kind is Estimator.FEATURES:
         return kspan.FeatureSparsePCA(
-            n_components, k, explained_share=share, solver=solver or "auto", include=include,
-            exclude=exclude, certify=certify, **common,
+            n_components, k, explained_share=share, include=include, exclude=exclude,
+            certify=certify, **common,
         )  # fmt: skip
     if include or exclude:
         raise ValueError(f"--include and --exclude need --estimator {Estimator.FEATURES}.")
     if kind is Estimator.NONNEGATIVE:
-        return kspan.NonnegativeSparsePCA(
-            n_components, k, algorithm=solver or "auto", certify=certify, **common
-        )
+        return kspan.NonnegativeSparsePCA(n_components, k, certify=certify, **common)
     if certify:
         raise ValueError(f"--certify is not there for --estimator {kind}.")
-    if solver is not None:
-        common["solver"] = solver
     if kind is Estimator.ORTHONORMAL:
         return kspan.StiefelSparsePCA(n_components, n_nonzero_coefs=k, **common)
     return kspan.ElementSparsePCA(n_components, k, **common)
 
 
 def _record(
-    model: Any, X: Any, table: "Table", seconds: float, watcher: Watcher, with_path: bool,
-    resamples: int,
+    model: Any, measured: "Covariance", table: "Table", seconds: float, watcher: Watcher,
+    with_path: bool, resamples: int,
 ) -> Any:  # fmt: skip
     """Make the record, with the further studies that were asked for."""
     import kspan
@@ -224,17 +228,21 @@ def _record(
         }  # fmt: skip
     if with_path:
         watcher.stage("other numbers of features")
-        path = kspan.sparsity_path(X, model.n_components, callback=watcher.on_step, **asked)
+        path = kspan.sparsity_path(measured, model.n_components, callback=watcher.on_step, **asked)
         if asked["time_limit"] is not None:
             asked["time_limit"] = max(asked["time_limit"] - path.seconds, 0.1)
     if resamples:
         watcher.stage(f"{resamples} resamples")
         stability = kspan.selection_stability(
-            X, model.n_components, model.n_features_to_select_, n_resamples=resamples, **asked
+            measured,
+            model.n_components,
+            model.n_features_to_select_,
+            n_resamples=resamples,
+            **asked,
         )
     watcher.stage("record")
     return FitRecord.from_estimator(
-        model, X, source=Path(table.source).name, feature_names=table.feature_names,
+        model, measured, source=Path(table.source).name, feature_names=table.feature_names,
         sample_names=table.sample_names, path=path, stability=stability, seconds=seconds,
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kspan.cli.errors import complain
 
 if TYPE_CHECKING:
-    from kspan.tables import Table
+    from kspan.io import Table
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Reading:
 def load_table(data: str, how: Reading, *, quiet: bool = True) -> tuple["Table", bool]:
     """Return the table of a file or of a data set, and whether it is a covariance matrix."""
     from kspan.datasets import dataset_names, load_dataset
-    from kspan.tables import Table, read_table
+    from kspan.io import Table, read_table
 
     if os.sep not in data and data in dataset_names() and not os.path.exists(data):
         if how != Reading():
@@ -65,10 +65,9 @@ def feature_places(names: Sequence[str] | None, option: str, table: "Table") -> 
 
 def watched(X: Any, on_rows: Any) -> Any:
     """Let data that is read in blocks tell how far it is."""
-    from kspan.covariance import as_source
+    from kspan.io import open_data
 
-    rows = as_source(X)
-    if rows is None:
-        return X
-    rows.on_rows = on_rows
-    return rows
+    data = open_data(X)
+    if data.rows is not None:
+        data.rows.on_rows = on_rows
+    return data.values

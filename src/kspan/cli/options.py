@@ -2,9 +2,10 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 DATA_HELP = "A file with samples in rows and features in columns, or the name of a data set."
 
@@ -88,6 +89,30 @@ class Estimator(StrEnum):
     NONNEGATIVE = "nonnegative"
     ORTHONORMAL = "orthonormal"
     SEPARATE = "separate"
+
+
+Solver = Annotated[
+    str | None,
+    typer.Option(help="Method, by name.", metavar="NAME", show_default="the estimator's own"),
+]
+
+
+class ListsMethods(TyperCommand):
+    """A command with --solver. Its names are looked up when help is shown: that takes a second."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Show the help, with the names of all methods."""
+        from kspan.method_tables import KINDS, method_names
+
+        kinds = ("row-sparse", "nonnegative", "stiefel", "element-sparse")
+        names = "; ".join(
+            f"{estimator}: {', '.join(method_names(KINDS[kind]))}"
+            for estimator, kind in zip(Estimator, kinds, strict=True)
+        )
+        for param in self.params:
+            if param.name == "solver":
+                param.help = f"Method, by name. {names}."  # type: ignore[attr-defined]
+        super().format_help(ctx, formatter)
 
 
 class Level(StrEnum):

@@ -15,7 +15,7 @@ from rich.text import Text
 from kspan.storage import replacing
 
 if TYPE_CHECKING:
-    from kspan.certificates import Certificate
+    from kspan.proofs import Certificate
     from kspan.records import FitRecord
 
 # A table on the screen shows no more features; --csv, --json and the report have all.

@@ -28,8 +28,8 @@ def verify(
 
     Example: kspan verify fit.kspan expression.csv
     """
-    from kspan.certificates import CertificateError
     from kspan.cli.show import write_json
+    from kspan.proofs import CertificateError
     from kspan.records import FitRecord
 
     found = FitRecord.load(record)

@@ -1,7 +1,12 @@
 """How to multiply by a covariance, whatever it is made from."""
 
-from kspan.covariance.base import Covariance
-from kspan.covariance.convert import as_covariance
-from kspan.covariance.sources import as_source
+from kspan.covariance.convert import as_covariance, require_built_as
+from kspan.covariance.data_covariance import DataCovariance, InMemoryCovariance
+from kspan.covariance.derived import MaskedCovariance, UnitCovariance, UpdatedCovariance
+from kspan.covariance.interface import Covariance
+from kspan.covariance.matrix import DenseCovariance
 
-__all__ = ["Covariance", "as_covariance", "as_source"]
+__all__ = [
+    "Covariance", "DataCovariance", "DenseCovariance", "InMemoryCovariance", "MaskedCovariance",
+    "UnitCovariance", "UpdatedCovariance", "as_covariance", "require_built_as",
+]  # fmt: skip

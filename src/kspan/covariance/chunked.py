@@ -8,12 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index
-from kspan.covariance import data, kernels
-from kspan.covariance.base import Covariance
-from kspan.covariance.data import DataCovariance, row_edges
-from kspan.covariance.dense import DenseCovariance
-from kspan.covariance.dense_data import GRAM_LIMIT, DenseDataCovariance
-from kspan.covariance.sources import RowSource
+from kspan.covariance import block_kernels as kernels
+from kspan.covariance.data_covariance import DataCovariance, row_edges
+from kspan.covariance.dense_data import DenseDataCovariance
+from kspan.io.rows import RowSource
 
 # Columns of the random matrix that is multiplied in the same pass as means and variances are made.
 SKETCH_COLUMNS = 16
@@ -27,7 +25,7 @@ class ChunkedCovariance(DataCovariance):
 
     A product with A is one pass: each block is multiplied by W and at once by its own transpose.
     Means, variances and a first product with random columns (`sketch`) are one pass together. What
-    is computed on a block, `kernels.py`, runs where the block is (`RowSource.reduce`).
+    is computed on a block, `block_kernels.py`, runs where the block is (`RowSource.reduce`).
     """
 
     X: RowSource
@@ -35,8 +33,7 @@ class ChunkedCovariance(DataCovariance):
     @property
     def reads_are_costly(self) -> bool:
         """Whether forming A would cost more than a few passes."""
-        n, d = self.X.shape
-        return self._gram is None and n * d * d > data.GRAM_WORK
+        return self._gram is None and self._takes_long_to_form
 
     @classmethod
     def measure(cls, X: RowSource, *, scale: bool | FloatArray, ddof: int) -> Self:
@@ -48,7 +45,7 @@ class ChunkedCovariance(DataCovariance):
         origin = np.where(np.isfinite(origin), origin, 0.0)
         found: kernels.Moments = X.reduce(
             partial(kernels.moments, origin=origin, columns=columns),
-            partial(_merge, columns=columns),
+            partial(kernels.merge_moments, columns=columns),
         )
         if not np.isfinite(found.mean).all():
             _refuse_not_finite(X)
@@ -60,47 +57,25 @@ class ChunkedCovariance(DataCovariance):
         covariance.sketch = columns * divisors, image
         return covariance
 
-    def scores(self, W: FloatArray, support: Index | None = None) -> FloatArray:
-        """Return the centred, scaled data times W (n × p). One pass."""
-        self.n_passes += 1
-        W, shift = self._for_raw_data(W, support)
-        return self.X.stack(partial(kernels.scores, W=W, shift=shift), columns=support)
+    def _times(self, W: FloatArray, support: Index | None) -> FloatArray:
+        return self.X.stack(partial(kernels.product, W=W), columns=support)
 
-    def back(self, Z: FloatArray) -> FloatArray:
-        """Return the centred, scaled data transposed times Z (d × p). One pass."""
-        self.n_passes += 1
-        out: FloatArray = self.X.reduce(kernels.transposed_product, kernels.add, rows=Z)
-        out = out - np.outer(self.mean, Z.sum(axis=0))
-        out /= self.scale[:, None]
-        return out
+    def _transposed_times(self, Z: FloatArray) -> FloatArray:
+        # A copy: what comes from another process may be read-only.
+        return np.array(self.X.reduce(kernels.transposed_product, kernels.add, rows=Z))
 
-    def matmat(self, W: FloatArray, support: Index | None = None) -> FloatArray:
-        """Return ``A W``: one pass, or none once A is formed."""
-        if self._gram is not None:
-            return super().matmat(W, support)
+    def _product(self, W: FloatArray, support: Index | None) -> FloatArray:
+        """Return ``A W``. One pass."""
         self.n_passes += 1
         W, shift = self._for_raw_data(W, support)
         kernel = partial(kernels.covariance_product, W=W, shift=shift, support=support)
-        out, total = self.X.reduce(kernel, kernels.add)
-        out = out - np.outer(self.mean, total)
-        out /= self.scale[:, None] * (self.n_samples - self.ddof)
-        return np.asarray(out)
+        return self._centred(*self.X.reduce(kernel, kernels.add))
 
-    def _for_raw_data(self, W: FloatArray, support: Index | None) -> tuple[FloatArray, FloatArray]:
-        """Return W over the scales, and what the means contribute to X times that."""
-        rows: Any = slice(None) if support is None else support
-        W = W / self.scale[rows, None]
-        return W, self.mean[rows] @ W
-
-    def submatrix(self, support: Index) -> FloatArray:
-        """Return ``A[support, support]``. One pass."""
-        if self._gram is not None:
-            return self._gram[np.ix_(support, support)]
-        self.n_passes += 1
-        mean, scale = self.mean[support], self.scale[support]
-        kernel = partial(kernels.gram, mean=mean)
-        gram: FloatArray = self.X.reduce(kernel, kernels.add, columns=support)
-        return gram / np.outer(scale, scale * (self.n_samples - self.ddof))
+    def _deviation_products(self, support: Index | None, mean: FloatArray) -> FloatArray:
+        products: FloatArray = self.X.reduce(
+            partial(kernels.gram, mean=mean), kernels.add, columns=support
+        )
+        return products
 
     def submatrices(self, supports: Index) -> FloatArray:
         """Return ``A[S, S]`` for every row S of `supports`. One pass."""
@@ -109,13 +84,12 @@ class ChunkedCovariance(DataCovariance):
         whole = self.submatrix(union)
         return whole[places[:, :, None], places[:, None, :]]
 
-    def restrict(self, support: Index) -> Covariance:
-        """Return the covariance of the chosen features, as a matrix. One pass."""
-        part = DenseCovariance(self.submatrix(support), self.dtype)
-        part.n_samples = self.n_samples
-        return part
+    def densified(self) -> DenseDataCovariance:
+        """Return the same with all rows in memory. One pass."""
+        rows = np.concatenate([block.values for block in self.X.blocks()])
+        return DenseDataCovariance.of(self, rows)
 
-    def row_blocks(self, size: int) -> Iterator[Any]:
+    def row_blocks(self, size: int) -> Iterator[DenseDataCovariance]:
         """Yield the covariance of one block of rows after another. One pass.
 
         The same blocks as of data in memory, put together from those that are read.
@@ -129,27 +103,14 @@ class ChunkedCovariance(DataCovariance):
             while edges.size and edges[0] <= block.stop:
                 whole = np.concatenate(waiting) if len(waiting) > 1 else waiting[0]
                 count = int(edges[0]) - start
-                yield self._part(whole[:count])
+                yield DenseDataCovariance(
+                    whole[:count], self.mean, self.scale, self._variances, ddof=0
+                )
                 waiting, start, edges = [whole[count:]], int(edges[0]), edges[1:]
-
-    def _part(self, rows: Any) -> DenseDataCovariance:
-        return DenseDataCovariance(rows, self.mean, self.scale, self._variances, ddof=0)
 
     def _row_digests(self) -> NDArray[np.uint8]:
         self.n_passes += 1
         return self.X.stack(kernels.row_digests)
-
-    def _small_gram(self, of_features: bool) -> FloatArray | None:
-        if not of_features or self.n_features > GRAM_LIMIT:
-            return None
-        return self.submatrix(np.arange(self.n_features))
-
-    def _gram_of_features(self, X: Any, mean: FloatArray, scale: FloatArray) -> FloatArray:
-        raise NotImplementedError  # submatrix() does without
-
-
-def _merge(one: kernels.Moments, other: kernels.Moments, columns: FloatArray) -> kernels.Moments:
-    return one.merge(other, columns)
 
 
 def _refuse_not_finite(X: RowSource) -> None:

@@ -1,21 +1,19 @@
 """`as_covariance`: the only place that looks at what the input is."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from kspan.covariance.base import Covariance
 from kspan.covariance.chunked import ChunkedCovariance
-from kspan.covariance.data import DataCovariance
-from kspan.covariance.dense import DenseCovariance
+from kspan.covariance.data_covariance import DataCovariance
 from kspan.covariance.dense_data import DenseDataCovariance
-from kspan.covariance.sources import RowSource, as_source
+from kspan.covariance.interface import Covariance, Kind
+from kspan.covariance.matrix import DenseCovariance
 from kspan.covariance.sparse_data import SparseDataCovariance
-
-Kind = Literal["data", "covariance"]
+from kspan.io import RowSource, open_data
 
 
 def as_covariance(
@@ -32,10 +30,12 @@ def as_covariance(
     Parameters
     ----------
     X : array, DataFrame, scipy sparse array or matrix, path, or `Covariance`
+        A `Covariance` is returned as it is; `require_built_as` says whether it is what is wanted.
         Samples in rows and features in columns, or (``kind="covariance"``) a symmetric
         positive semidefinite matrix. Numbers other than float32 are converted to float64.
-        A path (``.npy``, ``.parquet``, ``.zarr``, ``.h5``), a memory map, a zarr array or an
-        HDF5 dataset is read in blocks of rows, and never held in memory as a whole.
+        A path is that of a file with any of `kspan.io.known_endings`. ``.npy``, ``.parquet``,
+        ``.zarr`` and ``.h5`` files, memory maps, zarr arrays, HDF5 datasets and dask arrays are
+        read in blocks of rows, and never held in memory as a whole.
     kind : {"data", "covariance"}
     scale : bool or (d,) array
         Divide every feature by its standard deviation, to work on correlations, or by the
@@ -43,7 +43,7 @@ def as_covariance(
     ddof : int
         Divide by ``n_samples - ddof``: 1 gives sample variances, as scikit-learn's PCA does.
     feature_names : sequence of str, optional
-        Used in error messages.
+        Used in error messages; by default those that X has.
     block_bytes : int, optional
         About how large a block of rows may be, of data that is read in blocks.
 
@@ -64,16 +64,43 @@ def as_covariance(
         return X
     if kind not in ("data", "covariance"):
         raise ValueError(f"kind must be 'data' or 'covariance', got {kind!r}.")
-    if kind == "data" and (rows := as_source(X)) is not None:
+    # A covariance is held in memory, wherever it comes from.
+    data = open_data(X, load_bytes=0 if kind == "data" else np.inf)
+    if data.rows is not None:
         if block_bytes is not None:
-            rows.block_bytes = max(int(block_bytes), 1)
-        return _from_rows(rows, scale=scale, ddof=ddof)
-    X = _as_floats(X)
+            data.rows.block_bytes = max(int(block_bytes), 1)
+        return _from_rows(data.rows, scale=scale, ddof=ddof)
+    X = _as_floats(data.values)
+    feature_names = data.feature_names if feature_names is None else feature_names
     if kind == "covariance":
         if scale is not False:
             raise ValueError("scale=True needs data; divide a covariance by its scales yourself.")
         return _from_matrix(X, feature_names)
     return _from_data(X, scale=scale, ddof=ddof, feature_names=feature_names)
+
+
+def require_built_as(
+    covariance: Covariance, *, scale: bool, precomputed: bool | None = None
+) -> None:
+    """Raise `ValueError` unless a covariance that stands for data was built as asked.
+
+    Parameters
+    ----------
+    covariance : Covariance
+    scale : whether it should be standardised
+    precomputed : whether it should be a matrix, and not made from data; None for either
+    """
+    problem = ""
+    if precomputed and covariance.kind == "data":
+        problem = "covariance='precomputed' is for a matrix, but this one was made from data."
+    elif precomputed is False and covariance.kind == "covariance":
+        problem = "This is a covariance matrix, not data: say covariance='precomputed'."
+    elif scale and not covariance.standardised:
+        problem = "scale=True, but the covariance is not standardised: build it with scale=True."
+    elif covariance.standardised and not scale:
+        problem = "The covariance is standardised, but scale=False: say scale=True."
+    if problem:
+        raise ValueError(problem)
 
 
 def _as_floats(X: Any) -> Any:

@@ -6,14 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index
-from kspan.covariance import data, kernels
-from kspan.covariance.data import WORK_BYTES, DataCovariance
-from kspan.linalg.moments import block_slices, column_moments
-
-# Up to this many samples or features, whichever is smaller, one product of X with itself is
-# cheaper than the products that Lanczos needs on a spectrum without gaps.
-GRAM_LIMIT = 2048
-
+from kspan.covariance.block_kernels import block_slices, column_moments, covariance_product, gram
+from kspan.covariance.data_covariance import DENSE_PIECE_BYTES, DataCovariance, InMemoryCovariance
 
 # Products with more columns have enough to do for every row that they read.
 FUSED_COLUMNS = 4
@@ -26,7 +20,7 @@ FEATURES_A_PRODUCT = 32
 FEWEST_PRODUCTS = 24
 
 
-class DenseDataCovariance(DataCovariance):
+class DenseDataCovariance(InMemoryCovariance):
     """Dense data, tall or wide, in either memory order, float32 or float64."""
 
     @classmethod
@@ -36,37 +30,40 @@ class DenseDataCovariance(DataCovariance):
         covariance.n_passes += 1
         return covariance
 
+    @classmethod
+    def of(cls, data: DataCovariance, X: NDArray[np.floating]) -> Self:
+        """Build from a covariance, and all of its rows as they were just read."""
+        dense = cls(X, data.mean, data.scale, data.diagonal(), data.ddof, data.standardised)
+        dense.n_passes = data.n_passes + 1
+        return dense
+
     def scores(self, W: FloatArray, support: Index | None = None) -> FloatArray:
         """Return the centred, scaled data times W; with a support only its columns are read."""
         if support is None or 4 * support.size > self.n_features:
             return super().scores(W, support)
         self.n_passes += 1
-        return self._centred(support) @ W
+        return self._standard(support) @ W
 
-    def matmat(self, W: FloatArray, support: Index | None = None) -> FloatArray:
-        """Return ``A W``: two passes, one for a few columns, none once A is formed."""
+    def _product(self, W: FloatArray, support: Index | None) -> FloatArray:
+        """Return ``A W``: two passes, or one for a few columns."""
         few = support is None and W.shape[1] <= FUSED_COLUMNS
-        if self._gram is not None or self.is_wide or not few or not self.X.flags.c_contiguous:
-            return super().matmat(W, support)
+        if self.is_wide or not few or not self.X.flags.c_contiguous:
+            return super()._product(W, support)
         # Rows are multiplied by W and at once, while they are in the cache, by the result.
         self.n_passes += 1
-        W = W / self.scale[:, None]
-        out, total = kernels.covariance_product(self.X, W, self.mean @ W, None)
-        out -= np.outer(self.mean, total)
-        out /= self.scale[:, None] * (self.n_samples - self.ddof)
-        return out
+        W, shift = self._for_raw_data(W, None)
+        return self._centred(*covariance_product(self.X, W, shift, None))
 
     def prepare(self) -> None:
-        """Form A of tall data, up to `GRAM_LIMIT` features."""
-        if self._gram is None and not self.is_wide:
-            self._gram = self._small_gram(of_features=True)
+        """Form A of tall data, if it is cheap."""
+        if not self.is_wide:
+            self._form()
 
     @property
     def _lanczos_products(self) -> int:
-        """As many as cost no more than forming A does, when that takes a second or more."""
-        n, d = self.X.shape
-        products = d // FEATURES_A_PRODUCT
-        return products if n * d * d > data.GRAM_WORK and products >= FEWEST_PRODUCTS else 0
+        """As many as cost no more than forming A does, when that takes long."""
+        products = self.n_features // FEATURES_A_PRODUCT
+        return products if self._takes_long_to_form and products >= FEWEST_PRODUCTS else 0
 
     @property
     def is_wide(self) -> bool:
@@ -78,33 +75,29 @@ class DenseDataCovariance(DataCovariance):
         if not self.is_wide:
             return None
         self.n_passes += 1
-        return self._centred(np.arange(self.n_features)) / np.sqrt(self.n_samples - self.ddof)
+        return self._standard(np.arange(self.n_features)) / np.sqrt(self.n_samples - self.ddof)
 
-    def _centred(self, support: Index) -> FloatArray:
+    def _standard(self, support: Index) -> FloatArray:
+        """Return some columns, centred and scaled."""
         part = self.X[:, support].astype(np.float64, copy=False)
         part -= self.mean[support]  # the gathered columns are a copy, so this is safe
         part /= self.scale[support]
         return part
 
-    def _small_gram(self, of_features: bool) -> FloatArray | None:
-        if min(self.n_samples, self.n_features) > GRAM_LIMIT:
-            return None
-        self.n_passes += 1
-        if of_features:
-            return self._gram_of_features(self.X, self.mean, self.scale)
+    def _sample_products(self) -> FloatArray:
         if self._may_centre_later():
             # (X - 1μ')(X - 1μ')' from one product of X with itself
             products = self.X @ self.mean
-            gram = self.X @ self.X.T
-            gram -= products[:, None]
-            gram -= products
-            gram += self.mean @ self.mean
-            return gram / (self.n_samples - self.ddof)
-        gram = np.zeros((self.n_samples, self.n_samples))
-        for block in block_slices(self.n_features, 8 * self.n_samples, WORK_BYTES):
+            result = self.X @ self.X.T
+            result -= products[:, None]
+            result -= products
+            result += self.mean @ self.mean
+            return result
+        result = np.zeros((self.n_samples, self.n_samples))
+        for block in block_slices(self.n_features, 8 * self.n_samples, DENSE_PIECE_BYTES):
             centred = (self.X[:, block] - self.mean[block]) / self.scale[block]
-            gram += centred @ centred.T
-        return gram / (self.n_samples - self.ddof)
+            result += centred @ centred.T
+        return result
 
     def _may_centre_later(self) -> bool:
         """Whether subtracting the mean from XX' costs at most two digits, and X is fit for BLAS.
@@ -114,12 +107,6 @@ class DenseDataCovariance(DataCovariance):
         plain = self.dtype == np.float64 and not self._is_scaled
         return plain and float(self.mean @ self.mean) <= 100 * self.trace()
 
-    def _gram_of_features(
-        self, X: NDArray[np.floating], mean: FloatArray, scale: FloatArray
-    ) -> FloatArray:
+    def _deviation_products(self, support: Index | None, mean: FloatArray) -> FloatArray:
         # Centred block by block: X'X - nμμ' would lose the digits that μ²/σ² takes.
-        gram = np.zeros((mean.size, mean.size))
-        for block in block_slices(self.n_samples, 8 * mean.size, WORK_BYTES):
-            centred = X[block] - mean  # float64, whatever X is
-            gram += centred.T @ centred
-        return gram / np.outer(scale, scale * (self.n_samples - self.ddof))
+        return gram(self.X if support is None else self.X[:, support], mean)

@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from kspan.covariance.base import Covariance
-from kspan.covariance.data import constant_columns
-from kspan.covariance.dense import DenseCovariance
+from kspan.covariance.data_covariance import constant_columns
 from kspan.covariance.dense_data import DenseDataCovariance
-from kspan.covariance.unit import UnitCovariance
+from kspan.covariance.derived import UnitCovariance
+from kspan.covariance.interface import Covariance
+from kspan.covariance.matrix import DenseCovariance
 
 # Features up to which S is accumulated: 200 MB.
 EXACT_LIMIT = 5000
@@ -124,8 +124,9 @@ class RowStream:
             rows = DenseDataCovariance(
                 B * np.sqrt(len(B) / divisor), centred, unscaled, squares, ddof=0
             )
+            rows.has_samples = False  # they are those of the sketch
             result = UnitCovariance(rows, 1.0)  # with means and scales of its own
             result.dtype = self.dtype
-        result.n_samples = self.count
+        result.n_samples, result.kind, result.standardised = self.count, "data", scale
         result.mean, result.scale = self.mean.copy(), scales
         return result

@@ -7,14 +7,17 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from kspan.covariance import Covariance
-from kspan.estimators.common import COMMON_CONSTRAINTS
-from kspan.estimators.loadings import LoadingsEstimator
-from kspan.methods import ELEMENT_SPARSE, solve
-from kspan.problem import ElementSparseProblem, default_nonzero_coefs
-from kspan.solution import LoadingsSolution
-from kspan.solvers.elementsparse.deflation import DEFLATIONS
+from kspan.estimators.covariance_estimator import COMMON_CONSTRAINTS
+from kspan.estimators.own_features import LoadingsEstimator
+from kspan.method_tables import lists_methods
+from kspan.problem import ElementSparseProblem, LoadingsSolution, default_nonzero_coefs
+from kspan.progress import Monitor
+from kspan.solvers.method import AnyMethod, Method
+from kspan.solvers.one_by_one import DEFLATIONS
+from kspan.solvers.registry import methods_for
 
 
+@lists_methods(ElementSparseProblem)
 class ElementSparsePCA(LoadingsEstimator):
     """Sparse PCA in which every component has k features of its own.
 
@@ -29,14 +32,11 @@ class ElementSparsePCA(LoadingsEstimator):
     n_nonzero_coefs : int or None, default=None
         k, the number of features in each component; by default a fifth of the features, at
         least one.
-    solver : str, default="tpower"
-        "tpower", "gpower-l0", "gpower-l1", "gpower-l0-block", "gpower-l1-block", "grqi", "ipm",
-        "spannogram" (optimal for a low-rank approximation) or "matching" (no two components share
-        a feature).
+    solver : str or method, default="tpower"
+        A name of the list below, or an object such as ``kspan.solvers.IPM(max_iter=50)``.
     deflation : str or None, default=None
         "projection", "schur", "hotelling", "orthogonalized", "generalized" or "remove" (its
-        features); by default the
-        method's own. Block forms and "matching" have none.
+        features); by default the method's own. Block forms and "matching" have none.
     scale, covariance, solver_options, time_limit, callback, verbose, random_state
         As in `StiefelSparsePCA`; the options are those of the method in
         `kspan.solvers.elementsparse`.
@@ -50,6 +50,10 @@ class ElementSparsePCA(LoadingsEstimator):
     explained_variance_ratio_, objective_, objective_history_, orthogonality_error_, \
 n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean_, scale_
         As in `StiefelSparsePCA`.
+
+    Notes
+    -----
+    {methods}
 
     See Also
     --------
@@ -69,7 +73,7 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "n_nonzero_coefs": [None, Interval(Integral, 1, None, closed="left")],
-        "solver": [StrOptions(set(ELEMENT_SPARSE))],
+        "solver": [StrOptions(set(methods_for(ElementSparseProblem))), Method],
         "deflation": [None, StrOptions(set(DEFLATIONS))],
         **COMMON_CONSTRAINTS,
     }
@@ -79,7 +83,7 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
         n_components: int = 2,
         n_nonzero_coefs: int | None = None,
         *,
-        solver: str = "tpower",
+        solver: str | AnyMethod = "tpower",
         deflation: str | None = None,
         scale: bool = False,
         covariance: str | None = None,
@@ -101,21 +105,10 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
         self.verbose = verbose
         self.random_state = random_state
 
-    def _solve(self, covariance: Covariance) -> LoadingsSolution:
-        options = self._options()
-        if self.deflation is not None:
-            if self.solver.endswith("-block") or self.solver == "matching":
-                raise ValueError(f"solver={self.solver!r} has no deflation: it is not one by one.")
-            options["deflation"] = self.deflation
+    def _solve(self, covariance: Covariance, monitor: Monitor) -> LoadingsSolution:
         k = self.n_nonzero_coefs
         if k is None:
             k = default_nonzero_coefs(covariance.n_features)
         problem = ElementSparseProblem(covariance, self.n_components, k)
-        return solve(
-            problem,
-            self.solver,
-            random_state=self._seed(),
-            time_limit=self.time_limit,
-            callback=self._callback(),
-            **options,
-        )
+        method = self._method(ElementSparseProblem, deflation=self.deflation)
+        return self._run(problem, method, monitor)

@@ -1,9 +1,12 @@
 """`FeatureSparsePCA`: principal components that all use the same k features."""
 
-from kspan.estimators.base import FeatureSparseEstimator
-from kspan.estimators.projection import SparseProjection
+from kspan.estimators.covariance_estimator import SparseProjection
+from kspan.estimators.shared_features import FeatureSparseEstimator
+from kspan.method_tables import lists_methods
+from kspan.problem import RowSparseProblem
 
 
+@lists_methods(RowSparseProblem)
 class FeatureSparsePCA(SparseProjection, FeatureSparseEstimator):
     """PCA on the k features whose m principal components explain the most variance.
 
@@ -17,11 +20,10 @@ class FeatureSparsePCA(SparseProjection, FeatureSparseEstimator):
     explained_share : float, default=0.9
         With ``n_features_to_select=None``: take the smallest k that keeps this share of what
         plain PCA with as many components explains.
-    solver : str, default="auto"
-        "auto" runs Go, IPU from many starts and pair swaps, and gives the best value its
-        budget allows. "exact" goes on until that is proved optimal. The others do what their
-        paper says, and docs/methods.md compares them: "go", "ipu", "soap", "srt",
-        "streaming-srt", "cssp", "tpower", "fps", "brute-force".
+    solver : str or method, default="auto"
+        A name of the list below, or an object such as ``kspan.solvers.IPU(n_restarts=5)``. "auto"
+        gives the best value its budget allows, "exact" goes on until that is proved optimal. The
+        others do what their paper says; docs/methods.md compares them.
     init : {"low-rank", "convex", "variance", "random"} or (n_features, n_components) array, \
             optional
         Where "ipu", "soap", "srt" and "tpower" (one column) start, see `kspan.solve`; "convex"
@@ -79,6 +81,10 @@ class FeatureSparsePCA(SparseProjection, FeatureSparseEstimator):
     n_passes_ : int
         How often the whole data was read.
     n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Notes
+    -----
+    {methods}
 
     See Also
     --------

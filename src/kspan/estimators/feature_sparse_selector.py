@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from kspan.covariance import as_source
-from kspan.estimators.base import FeatureSparseEstimator
+from kspan.estimators.shared_features import FeatureSparseEstimator
+from kspan.io import open_data
 
 
 class FeatureSparseSelector(SelectorMixin, FeatureSparseEstimator):  # type: ignore[misc]
@@ -35,13 +35,15 @@ class FeatureSparseSelector(SelectorMixin, FeatureSparseEstimator):  # type: ign
 
     def transform(self, X: Any) -> Any:
         """Return the chosen columns of X; those of data in blocks are gathered block by block."""
-        rows = as_source(X)
-        if rows is None:
+        data = open_data(X)
+        if data.as_given:
             return super().transform(X)
         check_is_fitted(self)
-        self._check_features(rows, reset=False)
+        values = self._validated(data, reset=False, accept_sparse=("csr", "csc"))
         support = self.get_support(indices=True)
-        return np.concatenate([block.values for block in rows.blocks(support)])
+        if data.rows is None:
+            return values[:, support]
+        return np.concatenate([block.values for block in data.rows.blocks(support)])
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         return FeatureSparseEstimator._get_support_mask(self)

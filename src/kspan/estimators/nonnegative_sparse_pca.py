@@ -4,20 +4,25 @@ from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from kspan.certificates import Certificate
 from kspan.covariance import Covariance
-from kspan.estimators.common import COMMON_CONSTRAINTS
-from kspan.estimators.loadings import LoadingsEstimator
-from kspan.methods import CERTIFY_OPTIONS, NONNEGATIVE, NONNEGATIVE_LEVELS, solve
-from kspan.problem import NonnegativeProblem, default_nonzero_coefs
-from kspan.series import solve_and_prove
-from kspan.solution import LoadingsSolution
-from kspan.solvers.nonnegative.components import NONNEGATIVE_DEFLATIONS
-from kspan.solvers.nonnegative.net import achieved_by_net
+from kspan.estimators.covariance_estimator import COMMON_CONSTRAINTS
+from kspan.estimators.own_features import LoadingsEstimator
+from kspan.method_tables import lists_methods
+from kspan.problem import LoadingsSolution, NonnegativeProblem, default_nonzero_coefs
+from kspan.progress import Monitor
+from kspan.proofs import Certificate
+from kspan.proofs.search.prover import levels_of
+from kspan.solvers.method import AnyMethod, Method
+from kspan.solvers.nonnegative.epsilon_net import achieved_by_net
+from kspan.solvers.one_by_one import POSITIVE_DEFLATIONS, OneByOneMethod
+from kspan.solvers.registry import methods_for
+from kspan.solving import solve_with_proof
 
 
+@lists_methods(NonnegativeProblem)
 class NonnegativeSparsePCA(LoadingsEstimator):
     """Sparse PCA whose components add features up and never subtract them.
 
@@ -36,10 +41,9 @@ class NonnegativeSparsePCA(LoadingsEstimator):
         Of the low-rank approximation that "auto", "spannogram" and "net" start from.
     epsilon : float, default=0.1
         What the net of directions ("auto", "net") may lose on that approximation, as a share.
-    algorithm : {"auto", "spannogram", "net", "em", "nspca"}, default="auto"
-        "auto" climbs from many starts and gives the best value; "spannogram" is optimal for the
-        low-rank approximation, "net" nearly so; "em" and "nspca" are those of the field. "nspca"
-        finds all components together.
+    solver : str or method, default="auto"
+        A name of the list below, or an object such as ``kspan.solvers.EM(n_restarts=20)``. "nspca"
+        finds all components together, the others one after the other.
     deflation : {"remove", "projection", "orthogonalized"} or None, default=None
         How a component is taken out before the next one: its features are removed (the default),
         or its direction. "nspca" has none.
@@ -56,7 +60,7 @@ class NonnegativeSparsePCA(LoadingsEstimator):
         Unit rows without a negative entry, with zeros that are exactly zero.
     certificates_ : list of Certificate
         With `certify`: one for each component, on what those before have left
-        (`kspan.series.component_problems`).
+        (`kspan.solving.component_problems`).
     epsilon_ : float
         What the net of directions ("auto", "net") loses at most on the low-rank approximation, as a
         share; never above `epsilon`. From rank 3 on with probability 1 - 1/n_features.
@@ -65,6 +69,10 @@ class NonnegativeSparsePCA(LoadingsEstimator):
     explained_variance_ratio_, objective_, objective_history_, orthogonality_error_, \
 n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean_, scale_
         As in `StiefelSparsePCA`.
+
+    Notes
+    -----
+    {methods}
 
     See Also
     --------
@@ -90,9 +98,9 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
         "n_nonzero_coefs": [None, Interval(Integral, 1, None, closed="left")],
         "rank": [Interval(Integral, 1, None, closed="left")],
         "epsilon": [Interval(Real, 0, 1, closed="right")],
-        "algorithm": [StrOptions(set(NONNEGATIVE))],
-        "deflation": [None, StrOptions(set(NONNEGATIVE_DEFLATIONS))],
-        "certify": ["boolean", StrOptions(set(NONNEGATIVE_LEVELS))],
+        "solver": [StrOptions(set(methods_for(NonnegativeProblem))), Method],
+        "deflation": [None, StrOptions(set(POSITIVE_DEFLATIONS))],
+        "certify": ["boolean", StrOptions(set(levels_of(NonnegativeProblem)))],
         **COMMON_CONSTRAINTS,
     }
 
@@ -106,7 +114,7 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
         *,
         rank: int = 3,
         epsilon: float = 0.1,
-        algorithm: str = "auto",
+        solver: str | AnyMethod = "auto",
         deflation: str | None = None,
         certify: bool | str = False,
         scale: bool = False,
@@ -121,7 +129,7 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
         self.n_nonzero_coefs = n_nonzero_coefs
         self.rank = rank
         self.epsilon = epsilon
-        self.algorithm = algorithm
+        self.solver = solver
         self.deflation = deflation
         self.certify = certify
         self.scale = scale
@@ -132,44 +140,32 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
         self.verbose = verbose
         self.random_state = random_state
 
-    def _solve(self, covariance: Covariance) -> LoadingsSolution:
-        if hasattr(self, "certificates_"):
-            del self.certificates_  # of an earlier fit
-        options = self._options()
-        proof = {key: options.pop(key) for key in CERTIFY_OPTIONS if key in options}
-        if self.algorithm in ("auto", "spannogram", "net"):
-            options["rank"] = self.rank
-        if self.algorithm in ("auto", "net"):
-            options["epsilon"] = self.epsilon
+    def _solve(self, covariance: Covariance, monitor: Monitor) -> LoadingsSolution:
+        self._forget("certificates_", "epsilon_")
         k = self.n_nonzero_coefs
         if k is None:
             k = default_nonzero_coefs(covariance.n_features)
         problem = NonnegativeProblem(covariance, self.n_components, k)
-        if hasattr(self, "epsilon_"):
-            del self.epsilon_
-        if self.algorithm in ("auto", "net"):
-            self.epsilon_ = achieved_by_net(problem, self.rank, self.epsilon)
-        asked: dict[str, Any] = {
-            "random_state": self._seed(), "time_limit": self.time_limit,
-            "callback": self._callback(), **options,
-        }  # fmt: skip
-        if self.algorithm == "nspca":
-            if self.deflation is not None:
-                raise ValueError("algorithm='nspca' has no deflation: it is not one by one.")
-            if self.certify and self.n_components > 1:
-                raise ValueError(
-                    "algorithm='nspca' finds all components together; certify needs one by one."
-                )
-        elif not self.certify:
-            asked["deflation"] = self.deflation or "remove"
+        method = self._nonnegative_method()
+        if hasattr(method, "epsilon"):
+            self.epsilon_ = achieved_by_net(problem, self.rank, method.epsilon)
         if not self.certify:
-            return solve(problem, self.algorithm, **asked)
-        solution, self.certificates_ = solve_and_prove(
-            problem,
-            self.algorithm,
-            "tight" if self.certify is True else str(self.certify),
-            deflation=self.deflation or "remove",
-            certify_options=proof,
-            **asked,
+            return self._run(problem, method, monitor)
+        if self.n_components > 1 and not isinstance(method, OneByOneMethod):
+            raise ValueError(
+                f"solver={method.name!r} finds all components together; certify needs one by one."
+            )
+        level = "tight" if self.certify is True else str(self.certify)
+        rng = np.random.default_rng(self._seed())
+        solution, self.certificates_ = solve_with_proof(
+            problem, method, level, monitor, rng, self._proof_options()
         )
         return solution
+
+    def _nonnegative_method(self) -> AnyMethod:
+        """Return the method, with `rank` and `epsilon` if it has use for them."""
+        own = {"deflation": self.deflation}
+        if isinstance(self.solver, str):
+            known = methods_for(NonnegativeProblem)[self.solver].options()
+            own |= {name: getattr(self, name) for name in ("rank", "epsilon") if name in known}
+        return self._method(NonnegativeProblem, **own)

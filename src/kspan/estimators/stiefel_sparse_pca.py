@@ -9,18 +9,21 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from kspan.covariance import Covariance
-from kspan.estimators.common import COMMON_CONSTRAINTS
-from kspan.estimators.loadings import LoadingsEstimator
-from kspan.methods import solve
-from kspan.problem import StiefelProblem
-from kspan.solution import LoadingsSolution
-from kspan.solvers.stiefel.penalty import PENALTIES
-from kspan.solvers.stiefel.starts import STIEFEL_STARTS
+from kspan.estimators.covariance_estimator import COMMON_CONSTRAINTS
+from kspan.estimators.own_features import LoadingsEstimator
+from kspan.method_tables import lists_methods
+from kspan.problem import LoadingsSolution, StiefelProblem
+from kspan.progress import Monitor
+from kspan.solvers.method import AnyMethod, Method
+from kspan.solvers.registry import methods_for
+from kspan.solvers.stiefel.splitting import PENALTIES
+from kspan.solvers.stiefel.stiefel_starts import STIEFEL_STARTS
 
 # alpha when neither it nor n_nonzero_coefs is given: this share of the largest useful one.
 DEFAULT_SHARE = 0.05
 
 
+@lists_methods(StiefelProblem)
 class StiefelSparsePCA(LoadingsEstimator):
     r"""Sparse PCA in which every component has features of its own and all stay orthonormal.
 
@@ -42,16 +45,15 @@ class StiefelSparsePCA(LoadingsEstimator):
     n_nonzero_coefs : int, optional
         Exactly so many features in each component, instead of `alpha`.
     n_features_to_select : int, optional
-        With ``method="two-stage"``: so many features in all.
-    method : {"joint", "deflation", "two-stage"}, default="joint"
-        All components together; one after the other (these need not be orthogonal); or first the
-        features and then the components on them.
+        With ``solver="two-stage"``: so many features in all.
     penalty : {"l1", "l21"}, default="l1"
         Leave out single loadings, or whole features.
-    solver : {"sadmm", "admm"}, default="sadmm"
-        Stabilised or plain ADMM; the second is there to compare with.
-    init : {"auto", "svd", "varimax", "coordinate", "random"} or array, default="auto"
-        Where to start; "auto" takes the best result of the next three.
+    solver : str or method, default="sadmm"
+        A name of the list below, or an object such as ``kspan.solvers.SADMM(gamma=0.5)``. "sadmm"
+        and "admm" find all components together, "deflation" one after the other (these need not
+        be orthogonal), "two-stage" first the features and then the components on them.
+    init : {"auto", "svd", "varimax", "coordinate", "random"} or array, optional
+        Where to start; "auto", the default, takes the best result of the next three.
     scale : bool, default=False
         Divide features by their standard deviation: work on correlations.
     covariance : {None, "precomputed"}, default=None
@@ -60,7 +62,8 @@ class StiefelSparsePCA(LoadingsEstimator):
     solver_options : dict, optional
         Of the method: ``gamma``, ``rho``, ``rho_max``, ``beta``, ``v_step`` ("polar" or "cg"),
         ``v_iter``, ``max_iter``, ``tol``; ``deflation`` ("deflation"); ``second_alpha``
-        ("two-stage"). See `kspan.solvers.stiefel`.
+        ("two-stage"); ``stabilised`` (these two: False for plain ADMM). See
+        `kspan.solvers.stiefel`.
     time_limit : float, optional
         Seconds after which the best answer so far is returned.
     callback : callable, optional
@@ -94,6 +97,10 @@ class StiefelSparsePCA(LoadingsEstimator):
     solver_, status_ : str
     mean_, scale_, n_features_in_, feature_names_in_ : as in `FeatureSparsePCA`
 
+    Notes
+    -----
+    {methods}
+
     See Also
     --------
     FeatureSparsePCA : all components share the same features; with certificates.
@@ -116,10 +123,9 @@ class StiefelSparsePCA(LoadingsEstimator):
         "alpha": [None, Interval(Real, 0, None, closed="left")],
         "n_nonzero_coefs": [None, Interval(Integral, 1, None, closed="left")],
         "n_features_to_select": [None, Interval(Integral, 1, None, closed="left")],
-        "method": [StrOptions({"joint", "deflation", "two-stage"})],
         "penalty": [StrOptions(set(PENALTIES))],
-        "solver": [StrOptions({"sadmm", "admm"})],
-        "init": [StrOptions(set(STIEFEL_STARTS)), "array-like"],
+        "solver": [StrOptions(set(methods_for(StiefelProblem))), Method],
+        "init": [None, StrOptions(set(STIEFEL_STARTS)), "array-like"],
         **COMMON_CONSTRAINTS,
     }
 
@@ -130,10 +136,9 @@ class StiefelSparsePCA(LoadingsEstimator):
         alpha: float | None = None,
         n_nonzero_coefs: int | None = None,
         n_features_to_select: int | None = None,
-        method: str = "joint",
         penalty: str = "l1",
-        solver: str = "sadmm",
-        init: str | NDArray[np.floating] = "auto",
+        solver: str | AnyMethod = "sadmm",
+        init: str | NDArray[np.floating] | None = None,
         scale: bool = False,
         covariance: str | None = None,
         solver_options: Mapping[str, Any] | None = None,
@@ -146,7 +151,6 @@ class StiefelSparsePCA(LoadingsEstimator):
         self.alpha = alpha
         self.n_nonzero_coefs = n_nonzero_coefs
         self.n_features_to_select = n_features_to_select
-        self.method = method
         self.penalty = penalty
         self.solver = solver
         self.init = init
@@ -158,27 +162,16 @@ class StiefelSparsePCA(LoadingsEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _solve(self, covariance: Covariance) -> LoadingsSolution:
+    def _solve(self, covariance: Covariance, monitor: Monitor) -> LoadingsSolution:
         if self.alpha is not None and self.n_nonzero_coefs is not None:
             raise ValueError("Give alpha or n_nonzero_coefs, not both.")
-        two_stage = self.method == "two-stage"
-        if two_stage != (self.n_features_to_select is not None):
-            raise ValueError("n_features_to_select and method='two-stage' go together.")
-        options = self._options()
+        if (self.solver == "two-stage") != (self.n_features_to_select is not None):
+            raise ValueError("n_features_to_select and solver='two-stage' go together.")
+        method = self._method(
+            StiefelProblem, init=self.init, n_nonzero_coefs=self.n_nonzero_coefs,
+            n_features_to_select=self.n_features_to_select,
+        )  # fmt: skip
         free = StiefelProblem(covariance, self.n_components, 0.0, self.penalty)
         self.alpha_ = DEFAULT_SHARE * free.largest_alpha if self.alpha is None else self.alpha
         problem = StiefelProblem(covariance, self.n_components, self.alpha_, self.penalty)
-        if two_stage:
-            options["n_features_to_select"] = self.n_features_to_select
-        if self.method != "joint":
-            options["stabilised"] = self.solver == "sadmm"
-        return solve(
-            problem,
-            self.solver if self.method == "joint" else self.method,
-            init=self.init,
-            random_state=self._seed(),
-            n_nonzero_coefs=self.n_nonzero_coefs,
-            time_limit=self.time_limit,
-            callback=self._callback(),
-            **options,
-        )
+        return self._run(problem, method, monitor)

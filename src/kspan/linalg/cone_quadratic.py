@@ -25,14 +25,14 @@ Reference: Asteris, Papailiopoulos, Dimakis, Nonnegative Sparse PCA with Provabl
 import numpy as np
 
 from kspan.arrays import FloatArray
-from kspan.linalg.compiled import compiled
+from kspan.linalg.machine import compiled
 
 # A row counts as satisfied when it is violated by no more than this share of its length, and as
 # dependent on others when no more of it is left. The value then errs by the square of it.
 FEASIBLE_TOL = 1e-10
 DEPENDENT_TOL = 1e-12
 
-MAX_SWEEPS = 60
+MAX_CONE_SWEEPS = 60
 
 
 def cone_maximum(Q: FloatArray, R: FloatArray) -> tuple[float, FloatArray] | None:
@@ -246,7 +246,7 @@ def leading_pair(S: FloatArray, u: FloatArray) -> float:
     for i in range(p):
         for j in range(p):
             vectors[i, j] = 1.0 if i == j else 0.0
-    for _ in range(MAX_SWEEPS):
+    for _ in range(MAX_CONE_SWEEPS):
         rotated = False
         for i in range(p - 1):
             for j in range(i + 1, p):

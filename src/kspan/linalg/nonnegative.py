@@ -9,7 +9,7 @@ import numpy as np
 from kspan.arrays import FloatArray
 
 # An entry of an eigenvector may be this far below zero, and is then zero.
-SIGN_TOL = 1e-10
+NEGATIVE_ROUNDING = 1e-10
 
 # Entries that reach zero within this share of a step do so together.
 SAME_STEP = 1e-13
@@ -42,7 +42,7 @@ def climb_support(A: FloatArray, x: FloatArray) -> tuple[FloatArray, float]:
         u, xs = np.linalg.eigh(A[np.ix_(S, S)])[1][:, -1], x[S]
         if u @ xs < 0:
             u = -u
-        if u.min() >= -SIGN_TOL or S.size == 1:
+        if u.min() >= -NEGATIVE_ROUNDING or S.size == 1:
             u = np.maximum(u, 0.0)
             x[S] = u / np.linalg.norm(u)
             inside = np.flatnonzero(x)

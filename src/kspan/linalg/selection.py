@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from kspan.arrays import FloatArray
+
 
 def top_k(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:
     """Return the sorted indices of the k largest scores; ties go to smaller indices.
@@ -24,3 +26,30 @@ def top_k(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:
     above = np.flatnonzero(scores > threshold)
     tied = np.flatnonzero(scores == threshold)[: k - above.size]
     return np.sort(np.concatenate([above, tied]))
+
+
+def largest_positive(scores: FloatArray, k: int) -> FloatArray:
+    """Return the columns of scores with their k largest positive entries, and zeros elsewhere.
+
+    Of all nonnegative vectors x of a given length with at most k entries, this one has the largest
+    product with a column. Ties go to smaller indices. A column without a positive entry becomes
+    zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> largest_positive(np.array([[3.0], [-5.0], [1.0], [2.0]]), 2)[:, 0]
+    array([3., 0., 0., 2.])
+    """
+    kept = np.maximum(scores, 0.0)
+    d = len(kept)
+    if k >= d:
+        return kept
+    threshold = np.partition(kept, d - k, axis=0)[d - k]
+    above = kept > threshold
+    tied = (kept == threshold) & (threshold > 0)
+    room = k - above.sum(axis=0)
+    if bool((tied.sum(axis=0) > room).any()):
+        tied &= np.cumsum(tied, axis=0) <= room
+    kept[~(above | tied)] = 0.0
+    return kept

@@ -52,7 +52,7 @@ COST_OF_ROW = 0.1
 MAX_ROWS_OF_BOXES = 100_000_000
 
 # Entries of V c computed at a time.
-BLOCK = 1_000_000
+ENTRIES_A_BLOCK = 1_000_000
 
 # Directions to climb from, for boxes of one size, and steps of a climb.
 N_CLIMBS = 4
@@ -212,7 +212,7 @@ def rule_out(
         boxes = boxes.split()
 
 
-def selectable(V: FloatArray, k: int) -> Mask:
+def selectable(V: FloatArray, k: int, stop: Callable[[], bool] = lambda: False) -> Mask:
     """Return rows that include, for every c, those with the k largest sizes of v'c.
 
     Rows that are among the k largest at the centre of a box have to be kept. A box is cut further
@@ -222,6 +222,7 @@ def selectable(V: FloatArray, k: int) -> Mask:
     ----------
     V : (n, d) rows, the longest of length near one
     k : less than n
+    stop : asked often; returns whether to give up, and then all rows are kept
     """
     n, d = V.shape
     if n * d * 2 ** (d - 1) > MAX_ROWS_OF_BOXES:
@@ -232,6 +233,8 @@ def selectable(V: FloatArray, k: int) -> Mask:
         possible = np.empty((len(boxes), n), dtype=bool)
         sines = boxes.sines()
         for block, scores in _blocks(V, boxes.directions()):
+            if stop():
+                return np.ones(n, dtype=bool)
             sizes = np.abs(scores)
             best = np.argpartition(sizes, n - k, axis=1)[:, n - k :]
             needed[best.ravel()] = True
@@ -288,7 +291,7 @@ def _ranges(V: FloatArray, scores: FloatArray, sines: FloatArray) -> tuple[Float
 
 def _blocks(V: FloatArray, directions: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
     """Yield Vc for some directions at a time, (block, n)."""
-    size = max(1, BLOCK // len(V))
+    size = max(1, ENTRIES_A_BLOCK // len(V))
     for start in range(0, len(directions), size):
         block = slice(start, start + size)
         yield block, directions[block] @ V.T

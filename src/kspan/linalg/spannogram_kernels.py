@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Mask
-from kspan.linalg.compiled import compiled
 from kspan.linalg.cone_quadratic import leading_pair, narrow, search_cone
+from kspan.linalg.machine import compiled
 
 Integers = NDArray[np.int64]
 Supports = NDArray[np.uint8]

@@ -21,7 +21,7 @@ Supports = NDArray[np.uint8]
 Map = Callable[[Callable[..., Any], Iterable[Any]], Iterable[Any]]
 
 # How far rows are moved, relative to the longest, so that no more than d of them are tied.
-NOISE = 1e-11
+TIE_BREAK = 1e-11
 
 # Seconds that a round should take.
 ROUND = 0.1
@@ -34,7 +34,7 @@ ONE_THREAD = 200_000
 
 # Supports that a sweep has room for, and bytes for those met before.
 CAPACITY = 1024
-MEMORY = 50_000_000
+SEEN_BYTES = 50_000_000
 
 
 @contextmanager
@@ -98,7 +98,7 @@ def candidate_supports(
     V = np.ascontiguousarray(V)
     base = np.zeros((d, d)) if fixed is None else fixed
     rng = np.random.default_rng(0)
-    W = V + NOISE * rng.uniform(-1, 1, V.shape)
+    W = V + TIE_BREAK * rng.uniform(-1, 1, V.shape)
     if signed:
         W = np.stack([W, -W], axis=1).reshape(2 * m, d)
     Wt = np.ascontiguousarray(W.T)
@@ -149,7 +149,7 @@ def _unseen(supports: Supports, seen: set[bytes]) -> Supports:
     if len(supports) == 0:
         return supports
     packed = np.packbits(supports, axis=1)
-    if len(seen) * (packed.shape[1] + 100) > MEMORY:
+    if len(seen) * (packed.shape[1] + 100) > SEEN_BYTES:
         seen.clear()
     new = []
     for i, row in enumerate(packed):

@@ -1,7 +1,7 @@
 """Pictures of a fit, in the manner of scikit-learn's displays. They need ``kspan[plot]``.
 
-Every display holds plain arrays, draws them with `plot`, and keeps `ax_`, `figure_` and the
-artists. All of them read in greyscale: what differs in colour differs in lightness, mark or hatch
+Every display holds a figure of `kspan.figures`, draws it with `plot`, and keeps `ax_`, `figure_`
+and the artists. All read in greyscale: what differs in colour differs in lightness, mark or hatch
 too. matplotlib is imported when something is drawn, not before.
 """
 

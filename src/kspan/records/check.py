@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.certificates import Certificate, CertificateError, verify
+from kspan.choosing_k import SparsityPath
+from kspan.choosing_k.band import upper_band
 from kspan.covariance import Covariance
+from kspan.io import open_data
 from kspan.problem import NonnegativeProblem, RowSparseProblem, default_nonzero_coefs
+from kspan.problem.solution import adjusted_variances
+from kspan.proofs import Certificate, CertificateError, verify
 from kspan.records.collect import covariance_of
-from kspan.selection import SparsityPath
-from kspan.selection.band import upper_band
-from kspan.selection.features import column_names
-from kspan.series import component_problems
-from kspan.solution import adjusted_variances
+from kspan.solving import component_problems
 
 if TYPE_CHECKING:
     from kspan.records.record import FitRecord
@@ -42,8 +42,10 @@ def check_record(
     asked = record.parameters
     if not isinstance(asked, dict) or not {"covariance", "scale"} <= set(asked):
         raise CertificateError("parameters: not those of an estimator")
-    covariance = covariance_of(X, asked, whole=True)
-    names = column_names(X) if feature_names is None else list(feature_names)
+    need(not (asked["covariance"] and asked["scale"]), "scale: a covariance matrix has none")
+    data = open_data(X)
+    covariance = covariance_of(data.values, asked, whole=True)
+    names = data.feature_names if feature_names is None else list(feature_names)
     try:
         return Check(record, covariance).run(names)
     except CertificateError:
@@ -160,8 +162,7 @@ class Check:
             places, n = record.samples, covariance.n_samples or 0
             need(places.dtype.kind in "iu" and np.isin(places, np.arange(n)).all(),
                  "samples: not samples of the data")  # fmt: skip
-            some: Any = covariance
-            found = some.scores(record.loadings, S)[places]
+            found = covariance.scores(record.loadings, S)[places]
             largest = np.broadcast_to(np.abs(found).max(axis=0, initial=0.0), found.shape)
             self.agree_all("scores", record.scores, found, largest)
         names = record.sample_names
@@ -228,7 +229,14 @@ class Check:
             need(close, "loadings: not those of the certificate")
             loadings[:, j] = exact
         problem = NonnegativeProblem(self.covariance, self.m, k)
-        return list(component_problems(problem, loadings, asked["deflation"] or "remove"))
+        return list(component_problems(problem, loadings, self.deflation()))
+
+    def deflation(self) -> str:
+        """Return how components were taken out: as asked for, or as the method says."""
+        asked = self.record.parameters
+        options = asked["solver"] if isinstance(asked["solver"], dict) else {}
+        found: str = asked["deflation"] or options.get("deflation") or "remove"
+        return found
 
     def problem_at(self, k: int) -> RowSparseProblem:
         """Return the problem with k features."""

@@ -3,13 +3,14 @@
 import os
 import platform
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.covariance import Covariance, as_covariance, as_source
+from kspan.covariance import Covariance, as_covariance, require_built_as
 
 # At most this many samples keep their scores, evenly taken: a picture shows no more.
 MOST_SCORES = 2000
@@ -23,32 +24,28 @@ _PACKAGES = ("kspan", "numpy", "scipy", "scikit-learn", "numba")
 def covariance_of(X: Any, parameters: Mapping[str, Any], *, whole: bool = False) -> Covariance:
     """Return the covariance of data as an estimator with these parameters sees it.
 
-    With `whole`, wide data of moderate size is held as an array, whatever it came as: proofs about
-    it need all of it.
+    Parameters
+    ----------
+    X : the data, a covariance matrix, or a `Covariance` that was built as the parameters say
+    parameters : of the estimator
+    whole : hold wide data of moderate size in a dense array, whatever it came as: proofs about it
+        need all of it
     """
-    if parameters["covariance"] == "precomputed":
-        return as_covariance(X, kind="covariance")
-    if whole:
-        X = _as_array_if_wide(X)
-    return as_covariance(X, scale=parameters["scale"])
-
-
-def _as_array_if_wide(X: Any) -> Any:
-    rows = as_source(X)
-    n, d = np.shape(X) if rows is None else rows.shape
-    if not (n < d and n * d <= LARGEST_ARRAY):
-        return X
-    if rows is not None:
-        return np.concatenate([block.values for block in rows.blocks()])
-    return X.toarray() if hasattr(X, "toarray") else X
+    precomputed, scale = parameters["covariance"] == "precomputed", parameters["scale"]
+    if isinstance(X, Covariance):
+        require_built_as(X, scale=scale, precomputed=precomputed)
+    covariance = as_covariance(X, "covariance" if precomputed else "data", scale=scale)
+    n, d = covariance.n_samples or 0, covariance.n_features
+    moderate = covariance.has_samples and n < d and n * d <= LARGEST_ARRAY
+    return covariance.densified() if whole and moderate else covariance
 
 
 def some_scores(
-    components: Any, support: Index, covariance: Any
+    components: FloatArray, support: Index, covariance: Covariance
 ) -> tuple[FloatArray | None, Index]:
     """Return coordinates of samples, and which samples those are."""
     n = covariance.n_samples
-    if n is None:
+    if n is None or not covariance.has_samples:
         return None, np.empty(0, dtype=np.intp)
     places = np.unique(np.linspace(0, n - 1, min(n, MOST_SCORES)).astype(np.intp))
     W = components[:, support].T.astype(np.float64)
@@ -78,6 +75,9 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if isinstance(value, np.ndarray):
         return f"array of shape {value.shape}"
+    if is_dataclass(value) and not isinstance(value, type):  # a method, with its options
+        options = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return {"method": getattr(value, "name", type(value).__name__), **options}
     return os.fspath(value) if isinstance(value, os.PathLike) else type(value).__name__
 
 

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.certificates import Certificate, CertificateStatus
-from kspan.certificates.witness import TYPES
+from kspan.choosing_k import SparsityPath, Stability
+from kspan.proofs import Certificate
+from kspan.proofs.check.certificate import file_types
 from kspan.records.check import check_record
 from kspan.records.collect import covariance_of, environment, plain_parameters, some_scores
-from kspan.selection import SparsityPath, Stability
 from kspan.storage import load_file, load_notes, save_file
 
 # Raised whenever older versions could not read what this one writes.
@@ -225,7 +225,7 @@ class FitRecord:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "FitRecord":
         """Read what `save` wrote. Nothing of it is believed until `verify` has passed it."""
-        types = (cls, Certificate, CertificateStatus, SparsityPath, Stability, *TYPES)
+        types = (cls, SparsityPath, Stability, *file_types())
         record = load_file(path, types)
         if not isinstance(record, cls):
             raise ValueError(f"{os.fspath(path)}: does not hold the record of a fit")

@@ -6,10 +6,11 @@ import os
 from importlib.resources import files
 from typing import Any
 
+from kspan.figures.appearance import DARK, LIGHT
 from kspan.records import FitRecord
-from kspan.report import sentences, tables
-from kspan.report.figures import figures
-from kspan.report.spec import Figure
+from kspan.report import tables, wording
+from kspan.report.charts import charts
+from kspan.report.spec import Chart
 from kspan.storage import replacing
 
 # The page may run what is inside it, and fetch nothing.
@@ -81,14 +82,15 @@ def render(record: FitRecord) -> str:
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
     template = environment.from_string(here.joinpath("template.html").read_text("utf-8"))
-    drawn = figures(record)
+    drawn = charts(record)
     text = template.render(
         policy=POLICY,
+        themes=Markup(_themes()),
         style=Markup(here.joinpath("style.css").read_text("utf-8")),
         script=Markup(here.joinpath("script.js").read_text("utf-8")),
         plotly=Markup(_inside_script(get_plotlyjs())),
         numbers=Markup(embedded(_numbers(record, drawn))),
-        figures=drawn,
+        charts=drawn,
         **_words(record),
     )
     # A name may hold half a character, which no file can.
@@ -112,8 +114,8 @@ def _words(record: FitRecord) -> dict[str, Any]:
     """Return everything that the page says."""
     return {
         "record": record,
-        "title": sentences.title(record),
-        "answer": sentences.answer(record),
+        "title": wording.title(record),
+        "answer": wording.answer(record),
         "scale": _scale(record),
         "asked": tables.asked(record),
         "columns": tables.csv_columns(record),
@@ -129,6 +131,16 @@ def _words(record: FitRecord) -> dict[str, Any]:
     }
 
 
+def _themes() -> str:
+    """Return the colours: dark where the system or the button says so."""
+    light, dark = (
+        "".join(f"--{name}:{colour};" for name, colour in theme.items()) + f"color-scheme:{scheme}"
+        for theme, scheme in ((LIGHT, "light"), (DARK, "dark"))
+    )
+    system = f'@media (prefers-color-scheme:dark){{:root:not([data-theme="light"]){{{dark}}}}}'
+    return f':root{{{light}}}\n{system}\n:root[data-theme="dark"]{{{dark}}}\n'
+
+
 def _scale(record: FitRecord) -> dict[str, float] | None:
     """Return what is explained and what could be, in percent of plain PCA."""
     pca = record.pca_variance
@@ -141,20 +153,14 @@ def _scale(record: FitRecord) -> dict[str, float] | None:
     return scale
 
 
-def _numbers(record: FitRecord, drawn: list[Figure]) -> dict[str, Any]:
-    """Return what the script works with: the exact table, and the figures."""
+def _numbers(record: FitRecord, drawn: list[Chart]) -> dict[str, Any]:
+    """Return what the script works with: the exact table, and the charts."""
     return {
         "columns": tables.csv_columns(record),
         "rows": tables.csv_rows(record),
-        "figures": [
-            {
-                "key": figure.key,
-                "data": figure.data,
-                "layout": figure.layout,
-                "narrow": figure.narrow,
-                "height": figure.height,
-            }
-            for figure in drawn
+        "charts": [
+            {name: getattr(chart, name) for name in ("key", "data", "layout", "narrow", "height")}
+            for chart in drawn
         ],
     }
 

@@ -47,16 +47,16 @@
     return key.endsWith("color") ? colour(value.slice(1)) : value;
   }
 
-  function layoutOf(figure, colour, narrow) {
+  function layoutOf(chart, colour, narrow) {
     const layout = painted(
-      narrow ? { ...figure.layout, ...figure.narrow } : figure.layout, colour);
+      narrow ? { ...chart.layout, ...chart.narrow } : chart.layout, colour);
     const axes = {
       gridcolor: colour("line"), linecolor: colour("edge"), zerolinecolor: colour("line"),
       tickcolor: colour("edge"), tickfont: { color: colour("ink") },
     };
     return {
       ...layout,
-      height: figure.height,
+      height: chart.height,
       xaxis: titled({ ...axes, ...layout.xaxis }, colour),
       yaxis: titled({ ...axes, ...layout.yaxis }, colour),
       paper_bgcolor: "rgba(0,0,0,0)",
@@ -67,6 +67,7 @@
         font: { family: colour("sans"), color: colour("ink") },
       },
       legend: { orientation: "h", x: 0, xanchor: "left", y: 1.02, yanchor: "bottom" },
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("muted"), activecolor: colour("ink") },
       margin: { l: 10, r: 12, t: 40, b: 10 },
       dragmode: narrow ? false : "zoom", // a finger on a figure scrolls the page
     };
@@ -80,14 +81,14 @@
   function draw() {
     const colour = colours();
     const narrow = window.innerWidth < NARROW;
-    for (const figure of numbers.figures) {
+    for (const chart of numbers.charts) {
       Plotly.react(
-        document.getElementById("figure-" + figure.key),
-        painted(figure.data, colour).map((trace) => narrow ? { ...trace, showscale: false } : trace),
-        layoutOf(figure, colour, narrow),
+        document.getElementById("figure-" + chart.key),
+        painted(chart.data, colour).map((trace) => narrow ? { ...trace, showscale: false } : trace),
+        layoutOf(chart, colour, narrow),
         { responsive: true, displaylogo: false, typesetMath: false, displayModeBar: narrow ? false : "hover",
           modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
-          toImageButtonOptions: { filename: "kspan-" + figure.key } });
+          toImageButtonOptions: { filename: "kspan-" + chart.key } });
     }
   }
 

@@ -1,8 +1,8 @@
-"""What a figure is made of: plain dictionaries that plotly draws.
+"""What a chart is made of: plain dictionaries that plotly draws.
 
-Colours are tokens such as ``"@accent"``, which the page's script replaces with those of the theme.
-Axes of features are numbers with names written beside them, so that two features of the same name
-stay two.
+Colours are tokens such as ``"@accent"``, names of `kspan.figures.appearance`, which the page's
+script replaces with those of the theme. Axes of features are numbers with names written beside
+them, so that two features of the same name stay two.
 """
 
 from collections.abc import Sequence
@@ -15,28 +15,24 @@ from kspan.report.wording import label
 
 Spec = dict[str, Any]
 
-# Features that a figure shows.
-MOST_FEATURES = 60
-
 # Characters of a name beside an axis, in a wide window and in a narrow one.
 WIDE, NARROW = 30, 17
 
+# Points of a curve that get a mark each.
+MOST_MARKS = 40
+
 
 @dataclass(frozen=True)
-class Figure:
-    """A figure with its words.
+class Chart:
+    """A figure as the page shows it.
 
     Attributes
     ----------
-    key : str
-        Identifies it on the page.
-    title, caption : str
-        Above and below it.
+    key : identifies it on the page
+    title, caption : above and below it
     data, layout : what plotly takes
-    height : int
-        In pixels, and `min_width` below which its box scrolls.
-    narrow : dict
-        What the layout has instead in a narrow window.
+    height, min_width : in pixels; in less width its box scrolls
+    narrow : what the layout has instead in a narrow window
     """
 
     key: str
@@ -66,12 +62,9 @@ def axis(title: str, **more: Any) -> Spec:
 def named_axis(names: Sequence[str]) -> tuple[Spec, Spec]:
     """Return a vertical axis with a name at 0, 1, …, the first on top; wide and narrow."""
     fixed = {
-        "automargin": True,
-        "tickvals": list(range(len(names))),
-        "range": [len(names) - 0.5, -0.5],
-        "showgrid": False,
-        "zeroline": False,
-    }
+        "automargin": True, "tickvals": list(range(len(names))),
+        "range": [len(names) - 0.5, -0.5], "showgrid": False, "zeroline": False,
+    }  # fmt: skip
     wide = {**fixed, "ticktext": [label(name, WIDE) for name in names]}
     return wide, {**fixed, "ticktext": [label(name, NARROW) for name in names]}
 
@@ -81,30 +74,41 @@ def significant(values: Any, digits: int = 5) -> list[Any]:
     return [float(f"{value:.{digits}g}") for value in np.asarray(values, dtype=float)]
 
 
-def area(x: Sequence[float], lower: Sequence[float], upper: Sequence[float], name: str) -> Spec:
-    """Return the band between two curves."""
+def band(
+    x: Sequence[float], lower: Sequence[float], upper: Sequence[float], *, steps: bool = False
+) -> Spec:
+    """Return what is between two curves; with `steps`, curves that are level and then jump."""
+    if steps:
+        x = [value for value in x for _ in range(2)][1:]
+        lower, upper = ([value for value in y for _ in range(2)][:-1] for y in (lower, upper))
     return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": [*x, *x[::-1]],
-        "y": [*upper, *lower[::-1]],
-        "fill": "toself",
-        "fillcolor": "@band",
-        "line": {"width": 0},
-        "hoverinfo": "skip",
-        "name": name,
-    }
+        "type": "scatter", "mode": "lines", "name": "the best possible lies here",
+        "x": [*x, *x[::-1]], "y": [*upper, *lower[::-1]],
+        "fill": "toself", "fillcolor": "@band", "line": {"width": 0}, "hoverinfo": "skip",
+    }  # fmt: skip
 
 
-def line(x: Sequence[float], y: Sequence[float], name: str, **more: Any) -> Spec:
-    """Return a curve; `more` replaces what it has."""
+def line(
+    x: Sequence[float],
+    y: Sequence[float],
+    name: str,
+    says: str,
+    *,
+    colour: str = "@accent",
+    dash: str = "solid",
+    symbol: str = "circle",
+    steps: bool = False,
+) -> Spec:
+    """Return a curve, with a mark at each point unless there are many.
+
+    A point `says` something, in plotly's notation; with `steps` the curve is level and then jumps.
+    """
     return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "x": x,
-        "y": y,
-        "name": name,
-        "line": {"color": "@accent", "width": 2},
-        "marker": {"color": "@accent", "size": 6},
-        **more,
-    }
+        "type": "scatter", "name": name, "x": x, "y": y,
+        "mode": "lines" if len(x) > MOST_MARKS else "lines+markers",
+        "hovertemplate": f"{says}<extra></extra>",
+        "line": {
+            "color": colour, "width": 2, "dash": dash, "shape": "hv" if steps else "linear",
+        },
+        "marker": {"color": colour, "size": 6, "symbol": symbol},
+    }  # fmt: skip

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
+from kspan.figures.appearance import component_names, shorten, signed
 from kspan.progress import Status
 from kspan.records import FitRecord
-from kspan.report.wording import count, number, percent, place, plain, seconds, short, signed
+from kspan.report.wording import count, number, percent, place, plain, seconds
 
 # The page shows no more features than this; the CSV has all.
 MOST_ROWS = 2000
@@ -37,25 +38,21 @@ def contributions(record: FitRecord) -> FloatArray:
     return squares / total if total > 0 else squares
 
 
-def frequencies(record: FitRecord) -> FloatArray | None:
-    """Return how often each feature was chosen when the fit was repeated."""
-    return None if record.stability is None else np.asarray(record.stability.frequencies)
-
-
 def csv_columns(record: FitRecord) -> list[str]:
     """Return the header of the CSV, and of the table."""
-    columns = ["feature", "index", *(f"PC{j + 1}" for j in range(record.n_components))]
+    columns = ["feature", "index", *component_names(record.n_components)]
     columns.append("contribution")
     return [*columns, "frequency"] if record.stability is not None else columns
 
 
 def csv_rows(record: FitRecord) -> list[list[Any]]:
     """Return a row of exact numbers for each feature, the largest contribution first."""
-    shares, names, often = contributions(record), record.selected_names, frequencies(record)
+    shares, names, repeated = contributions(record), record.selected_names, record.stability
     rows = []
     for i in order(record):
-        row = [names[i], int(record.support[i]), *record.loadings[i].tolist(), float(shares[i])]
-        rows.append(row if often is None else [*row, float(often[record.support[i]])])
+        index = int(record.support[i])
+        row = [names[i], index, *record.loadings[i].tolist(), float(shares[i])]
+        rows.append(row if repeated is None else [*row, float(repeated.frequencies[index])])
     return rows
 
 
@@ -94,7 +91,7 @@ def asked(record: FitRecord) -> list[Fact]:
 
 def _features(record: FitRecord, places: list[int], most: int = 20) -> str:
     names = record.feature_names
-    texts = [short(names[i], 60) if names else str(i) for i in places[:most]]
+    texts = [shorten(names[i], 60) if names else str(i) for i in places[:most]]
     more = len(places) - most
     return ", ".join(texts) + (f" and {more} more" if more > 0 else "") or "none"
 
@@ -150,14 +147,11 @@ def variance_rows(record: FitRecord) -> list[list[str]]:
     pca = record.pca_variance
     plain_pca = None if pca is None else np.append(pca, pca.sum())
     rows = []
-    for j, value in enumerate(sparse):
-        row = [f"PC{j + 1}" if j < m else "all", number(value), _share(value, total)]
+    for j, (name, value) in enumerate(zip([*component_names(m), "all"], sparse, strict=True)):
+        row = [name, number(value), _share(value, total)]
         if plain_pca is not None:
-            row += [
-                number(plain_pca[j]),
-                _share(plain_pca[j], total),
-                _share(value, plain_pca[j]),
-            ]
+            of_pca = plain_pca[j]
+            row += [number(of_pca), _share(of_pca, total), _share(value, of_pca)]
         rows.append(row)
     return rows
 

@@ -1,4 +1,8 @@
-"""Numbers and names as people read them, on the page and inside figures."""
+"""Words: numbers and names as people read them, and the answer in whole sentences.
+
+The sentences need no statistics, and are true to the letter. Shares that somebody may rely on are
+rounded to the safe side: "no more than" up, "at least" down.
+"""
 
 import html
 import math
@@ -6,8 +10,12 @@ import re
 import textwrap
 from typing import Any
 
-NAMELESS = "(no name)"
-MINUS, DOTS = "\N{MINUS SIGN}", "\N{HORIZONTAL ELLIPSIS}"
+import numpy as np
+
+from kspan.figures.appearance import MINUS, one_line, shorten
+from kspan.progress import Status
+from kspan.proofs.check.certificate import OPTIMAL_GAP, Certificate
+from kspan.records import FitRecord
 
 
 def count(number: int, noun: str) -> str:
@@ -18,15 +26,6 @@ def count(number: int, noun: str) -> str:
 def number(value: float, digits: int = 6) -> str:
     """Return a number with so many digits that matter."""
     return f"{value:.{digits}g}".replace("-", MINUS)
-
-
-def signed(value: float) -> str:
-    """Return a loading: three decimals and always a sign, for a sign must not need a colour."""
-    if value == 0:
-        return "0"
-    small = abs(value) < 0.0005
-    text = f"{value:+.0e}" if small else f"{value:+.3f}"
-    return text.replace("-", MINUS, 1).replace("e-0", "e-").replace("e-", f"e{MINUS}")
 
 
 def percent(share: float, decimals: int = 1) -> str:
@@ -79,21 +78,147 @@ def place(text: str) -> str:
     return text
 
 
-def short(name: str, width: int) -> str:
-    """Return the name, its middle left out if it is long: names often begin alike."""
-    name = " ".join(name.split()) or NAMELESS
-    if len(name) <= width:
-        return name
-    tail = (width - 1) // 3
-    return name[: width - 1 - tail] + DOTS + name[len(name) - tail :]
-
-
 def label(name: str, width: int = 30) -> str:
     """Return a name for a figure, where plotly would read ``<b>`` and ``&lt;`` as HTML."""
-    return html.escape(short(name, width), quote=False)
+    return html.escape(shorten(name, width), quote=False)
 
 
 def hover(name: str) -> str:
     """Return the whole name for a hover box, in lines."""
-    lines = textwrap.wrap((" ".join(name.split()) or NAMELESS)[:600], 50)
+    lines = textwrap.wrap(one_line(name)[:600], 50)
     return "<br>".join(html.escape(line, quote=False) for line in lines)
+
+
+# A larger gap is called a weak proof.
+WEAK = 0.25
+
+_EARLY = {
+    Status.TIME_LIMIT: "time ran out",
+    Status.INTERRUPTED: "it was interrupted",
+    Status.STOPPED: "it was told to stop",
+}
+
+
+def title(record: FitRecord) -> str:
+    """Return the title of the page."""
+    what = "Nonnegative sparse PCA" if record.estimator.startswith("Nonneg") else "Sparse PCA"
+    return f"{what} of {place(record.source)}" if record.source else f"{what}: a report"
+
+
+def answer(record: FitRecord) -> list[str]:
+    """Return what was found, and what is proved about it: two or three sentences."""
+    return [found(record), *proved(record)]
+
+
+def found(record: FitRecord) -> str:
+    """Say how many features explain how much."""
+    k, d, m = record.support.size, record.n_features, record.n_components
+    who = f"All {count(d, 'feature')}" if k == d else f"{k:,} of {count(d, 'feature')}"
+    carry = "carries" if k == 1 else "carry"
+    if not record.is_row_sparse:
+        who += f", {_each(record)},"
+    pca = 0.0 if record.pca_variance is None else float(record.pca_variance.sum())
+    if pca > 0:
+        share = record.objective / pca
+        of = "all" if share >= 1 - 1e-9 else percent(share)
+        return f"{who} {carry} {of} of what plain PCA with {count(m, 'component')} explains."
+    if record.total_variance <= 0:
+        return f"{who} were chosen."
+    share = record.objective / record.total_variance
+    of = "all" if share >= 1 - 1e-9 else percent(share)
+    return f"{who} {carry} {of} of the variance of the data, with {count(m, 'component')}."
+
+
+def _each(record: FitRecord) -> str:
+    """Say how many features the components have."""
+    sizes = np.count_nonzero(record.loadings, axis=0)
+    few, many = int(sizes.min()), int(sizes.max())
+    of = count(many, "feature") if few == many else f"{few} to {many} features"
+    return f"in {count(sizes.size, 'component')} with {of}{' each' if sizes.size > 1 else ''}"
+
+
+def proved(record: FitRecord) -> list[str]:
+    """Say what is proved; one sentence, and a second when there is something to add."""
+    proofs = record.certificates
+    if not proofs:
+        early = {status.value: why for status, why in _EARLY.items()}.get(record.status)
+        and_early = [f"The search ended early: {early}."] if early else []
+        return [_unproved(record), *and_early]
+    if any(proof.lower <= 0 for proof in proofs):
+        return ["How much better another choice could be is not known: nothing is explained."]
+    said = [_row_sparse(record) if record.is_row_sparse else _nonnegative(record)]
+    stopped = [proof.status for proof in proofs if proof.status in _EARLY]
+    if stopped and not all(map(_is_optimal, proofs)):
+        said.append(f"The proof ended early: {_EARLY[stopped[0]]}. More time may narrow this.")
+    elif max(proof.gap for proof in proofs) > WEAK:
+        said.append(
+            "That leaves much open: it does not mean that the choice is bad, only that this proof "
+            "is weak."
+        )
+    return said
+
+
+def _unproved(record: FitRecord) -> str:
+    if record.is_row_sparse or record.estimator.startswith("Nonneg"):
+        return (
+            "Whether another choice could explain more is not known: no proof was asked for "
+            "(certify=)."
+        )
+    return (
+        "Whether other components could explain more is not known: for components with features "
+        "of their own and loadings of either sign there are no proofs."
+    )
+
+
+def _row_sparse(record: FitRecord) -> str:
+    proof = record.certificates[0]
+    k = count(proof.n_features_to_select, "feature")
+    if record.support.size == record.n_features:
+        return "All are used, so there is nothing to choose."
+    allowed = " that was allowed" if proof.include.size or proof.exclude.size else ""
+    if _is_optimal(proof):
+        claim = f"No other choice of {k}{allowed} explains more"
+    else:
+        more = at_most(_more(proof))
+        claim = f"No other choice of {k}{allowed} can explain more than {more} more"
+    return f"{claim}: {_how_sure(record.certificates)}."
+
+
+def _nonnegative(record: FitRecord) -> str:
+    proofs, m = record.certificates, record.n_components
+    k = count(proofs[0].n_features_to_select, "feature")
+    rules = f"at most {k} and no negative loading"
+    more = "more"
+    if not all(map(_is_optimal, proofs)):
+        more = f"more than {at_most(max(map(_more, proofs)))} more"
+    can = "explains" if more == "more" else "can explain"
+    if m == 1:
+        claim = f"No other component of {rules} {can} {more}"
+    elif len(proofs) == m:
+        claim = (
+            f"Taken one after the other, no component could be exchanged for one of {rules} that "
+            f"{can.replace('can explain', 'explains')} {more}"
+        )
+    else:
+        claim = (
+            f"For the first {len(proofs)} of {m} components, taken one after the other, none of "
+            f"{rules} {can} {more}; for the rest there is no proof"
+        )
+    return f"{claim}: {_how_sure(proofs)}."
+
+
+def _is_optimal(proof: Certificate) -> bool:
+    return proof.gap <= OPTIMAL_GAP
+
+
+def _more(proof: Certificate) -> float:
+    """Return how much more than this something else may explain, as a share of this."""
+    return proof.upper / proof.lower - 1
+
+
+def _how_sure(proofs: list[Certificate]) -> str:
+    """Say "proved", or with which probability; that all of several hold is less sure than each."""
+    doubt = sum(1 - proof.confidence for proof in proofs)
+    if doubt <= 0:
+        return "proved"
+    return f"this holds with a probability of at least {at_least(max(1 - doubt, 0.0))}"

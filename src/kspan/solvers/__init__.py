@@ -1,1 +1,11 @@
-"""Published methods, one file each. They take a problem and return a solution."""
+"""The methods, one file each; ``from kspan.solvers import IPU`` finds any of them by its class."""
+
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    if not name[0].isupper():  # a module
+        raise AttributeError(f"module 'kspan.solvers' has no attribute {name!r}")
+    from kspan.solvers.registry import method_class
+
+    return method_class(name)

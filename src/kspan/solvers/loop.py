@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from kspan.problem import require_count
+from kspan.problem.solution import Candidate
 from kspan.progress import Monitor, Status
-from kspan.solution import Candidate
 
+# Moves every candidate of a batch or, when time is up, only the first of them.
 Step = Callable[[Sequence[Candidate]], list[Candidate]]
 
 # ‖UU' - VV'‖_F up to which two subspaces are the same.
@@ -52,15 +53,12 @@ def iterate(
     keyboard interrupt.
     """
     require_count("max_iter", max_iter, 0)
-    last = list(first)
-    best_of_each = list(first)
-    follows = list(range(len(last)))  # whom a candidate that left the batch ends with
-    active = list(range(len(last)))
-    history = [max(candidate.objective for candidate in last)]
+    batch = _Batch(first, monotone)
+    history = [batch.value]
     n_iter = 0
     status = Status.CONVERGED
     try:
-        while active:
+        while batch.active:
             if monitor.report(max(history)):
                 status = monitor.stopped or Status.STOPPED
                 break
@@ -68,34 +66,58 @@ def iterate(
                 status = Status.MAX_ITER
                 break
             n_iter += 1
-            moved = step([last[i] for i in active])
-            taken = {last[i].support.tobytes(): i for i in range(len(last))} if monotone else {}
-            still: list[int] = []
-            for i, candidate in zip(active, moved, strict=True):
-                settled = same_subspace(candidate, last[i])
-                last[i] = candidate
-                if candidate.objective > best_of_each[i].objective:
-                    best_of_each[i] = candidate
-                if settled:
-                    continue
-                other = taken.get(candidate.support.tobytes(), i)
-                if other != i:
-                    follows[i] = other
-                    continue
-                still.append(i)
-                if monotone:
-                    taken[candidate.support.tobytes()] = i
-            active = still
-            history.append(max(candidate.objective for candidate in last))
+            batch.move(step)
+            history.append(batch.value)
         if status is Status.CONVERGED:
             monitor.report(max(history))
     except KeyboardInterrupt:
         status = monitor.stopped = Status.INTERRUPTED
-    best = max(best_of_each, key=lambda candidate: candidate.objective)
-    ends = [_end(follows, i) for i in range(len(last))]
-    if monotone:
-        best_of_each = [best_of_each[end] for end in ends]
-    return Run(best, [last[end] for end in ends], best_of_each, history, n_iter, status)
+    return batch.run(history, n_iter, status)
+
+
+class _Batch:
+    """The candidates on their way, one for each start."""
+
+    def __init__(self, first: Sequence[Candidate], monotone: bool):
+        self.monotone = monotone
+        self.last = list(first)
+        self.best_of_each = list(first)
+        self.active = list(range(len(self.last)))
+        self.follows = list(self.active)  # whom a candidate that left the batch ends with
+
+    @property
+    def value(self) -> float:
+        """The best objective of all."""
+        return max(candidate.objective for candidate in self.last)
+
+    def move(self, step: Step) -> None:
+        """Take a step with those that are still on their way."""
+        moved = step([self.last[i] for i in self.active])
+        taken = {c.support.tobytes(): i for i, c in enumerate(self.last)} if self.monotone else {}
+        still: list[int] = []
+        for i, candidate in zip(self.active, moved, strict=False):
+            settled = same_subspace(candidate, self.last[i])
+            self.last[i] = candidate
+            if candidate.objective > self.best_of_each[i].objective:
+                self.best_of_each[i] = candidate
+            if settled:
+                continue
+            self.follows[i] = taken.get(candidate.support.tobytes(), i)
+            if self.follows[i] != i:
+                continue
+            still.append(i)
+            if self.monotone:
+                taken[candidate.support.tobytes()] = i
+        self.active = still + self.active[len(moved) :]
+
+    def run(self, history: list[float], n_iter: int, status: Status) -> Run:
+        """Return where all of them ended."""
+        best = max(self.best_of_each, key=lambda candidate: candidate.objective)
+        ends = [_end(self.follows, i) for i in range(len(self.last))]
+        each = self.best_of_each
+        if self.monotone:
+            each = [each[end] for end in ends]
+        return Run(best, [self.last[end] for end in ends], each, history, n_iter, status)
 
 
 def same_subspace(one: Candidate, other: Candidate) -> bool:

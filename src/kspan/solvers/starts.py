@@ -1,9 +1,10 @@
-"""Subspaces that iterative methods start from: random, of large variance, or the user's."""
+"""Where methods start: subspaces at random, of large variance or the user's; a low-rank factor."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray
+from kspan.covariance import Covariance
 from kspan.linalg.selection import top_k
 from kspan.problem import RowSparseProblem
 
@@ -21,9 +22,9 @@ def random_subspace(n_features: int, n_components: int, rng: np.random.Generator
 def variance_subspace(problem: RowSparseProblem) -> FloatArray:
     """Return the unit vectors of the m allowed features with the largest variances (d × m)."""
     d, m = problem.n_features, problem.n_components
-    variances = np.where(problem.allowed, problem.covariance.diagonal(), -1.0)
+    allowed = problem.choice.features
     W = np.zeros((d, m))
-    W[top_k(variances, m), np.arange(m)] = 1.0
+    W[allowed[top_k(problem.covariance.diagonal()[allowed], m)], np.arange(m)] = 1.0
     return W
 
 
@@ -40,3 +41,30 @@ def given_subspace(problem: RowSparseProblem, W: NDArray[np.floating]) -> FloatA
     if size == 0 or np.abs(np.diagonal(R)).min() <= 1e-12 * size:
         raise ValueError("init must have linearly independent columns.")
     return Q
+
+
+# Eigenvalues up to this share of the first are rounding.
+RANK_TOL = 1e-12
+
+
+def low_rank_factor(covariance: Covariance, rank: int) -> FloatArray:
+    """Return V with VV' the best approximation of A of that rank; zero rows for constant features.
+
+    It has at least one column, and no more than A has directions. The largest entry of every
+    column is positive, so that one c gives the same Vc whatever the eigensolver.
+    """
+    pairs = covariance.leading(min(rank, covariance.n_features))
+    d = max(int(np.count_nonzero(pairs.values > RANK_TOL * max(float(pairs.values[0]), 0.0))), 1)
+    V = pairs.vectors[:, :d] * np.sqrt(np.maximum(pairs.values[:d], 0.0))
+    V[covariance.diagonal() <= 0] = 0.0
+    largest = V[np.abs(V).argmax(axis=0), np.arange(d)]
+    factor: FloatArray = V * np.where(largest < 0, -1.0, 1.0)
+    return factor
+
+
+def beyond_rank(covariance: Covariance, rank: int) -> float:
+    """Return the largest eigenvalue of what an approximation of that rank leaves, and its error."""
+    if rank >= covariance.n_features:
+        return 0.0
+    pairs = covariance.leading(rank + 1)
+    return max(float(pairs.values[rank]), 0.0) + float(pairs.residuals.sum())

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kspan import as_covariance, solve
-from kspan.covariance.updated import UpdatedCovariance
+from kspan.covariance import UpdatedCovariance
 from kspan.problem import ElementSparseProblem
-from kspan.solvers.elementsparse.deflation import DEFLATIONS, Deflation
+from kspan.solvers.one_by_one import DEFLATIONS, Deflation
 from tests.oracles import random_covariance
 
 # All but the one that takes whole features out.

@@ -6,18 +6,21 @@ import scipy.linalg
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kspan import as_covariance
+from kspan import as_covariance, solve
 from kspan.problem import ElementSparseProblem
 from kspan.progress import Status
-from kspan.solvers.elementsparse.gpower import (
-    NORMS,
-    gpower,
-    gpower_block,
-    penalised,
-    polar_products,
-    threshold,
-)
+from kspan.solvers.elementsparse.gpower import penalised, polar_products, threshold
 from tests.oracles import random_covariance
+
+NORMS = ("l0", "l1")
+
+
+def gpower(problem, norm="l1", **options):
+    return solve(problem, f"gpower-{norm}", **options)
+
+
+def gpower_block(problem, norm="l1", rng=None, **options):
+    return solve(problem, f"gpower-{norm}-block", random_state=rng, **options)
 
 
 def in_sample_space(X, P, gamma, mu, norm):
@@ -246,7 +249,6 @@ def test_the_iteration_limit_is_told(rng):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"norm": "l2"}, r"norm must be one of \['l0', 'l1'\]"),
         ({"penalty": 1.0}, "penalty must be at least 0 and below 1"),
         ({"penalty": float("nan")}, "penalty must be at least 0 and below 1"),
         ({"tol": -1.0}, "tol must not be negative"),
@@ -266,7 +268,10 @@ def test_wrong_options(rng, options, message):
     [
         ({"weights": [1.0]}, "weights must be n_components=2 positive numbers"),
         ({"weights": [1.0, 0.0]}, "weights must be n_components=2 positive numbers"),
-        ({"init": "convex"}, "init must be 'low-rank', 'variance', 'random' or an array"),
+        (
+            {"init": "convex"},
+            r"init must be one of \['low-rank', 'variance', 'random'\]",
+        ),
         ({"init": np.zeros((4, 3))}, r"init must be a finite array of shape \(4, 2\)"),
     ],
 )

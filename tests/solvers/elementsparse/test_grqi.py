@@ -5,16 +5,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kspan import as_covariance
+from kspan import as_covariance, solve
 from kspan.problem import ElementSparseProblem
 from kspan.progress import Status
 from kspan.solvers.elementsparse import grqi as module
-from kspan.solvers.elementsparse.grqi import grqi, newton_step
+from kspan.solvers.elementsparse.grqi import newton_step
 from tests.oracles import explained, random_covariance
 
 
 def problem_of(A, m, k):
     return ElementSparseProblem(as_covariance(A, kind="covariance"), m, k)
+
+
+def grqi(problem, **options):
+    return solve(problem, "grqi", **options)
 
 
 def cut(y, k):

@@ -5,11 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kspan import as_covariance
+from kspan import as_covariance, solve
 from kspan.problem import ElementSparseProblem
-from kspan.progress import Status
-from kspan.solvers.elementsparse.ipm import grow, ipm, ipm_step, ratio
+from kspan.progress import Monitor, Status
+from kspan.solvers.elementsparse.ipm import fill_up, ipm_step, ratio
 from tests.oracles import explained, random_covariance
+
+
+def ipm(problem, **options):
+    return solve(problem, "ipm", **options)
 
 
 def quotient(X, f, gamma):
@@ -106,14 +110,16 @@ def test_missing_features_are_those_that_correlate_most_with_the_score(rng):
         gains = np.abs(A[:, support] @ vectors[:, -1])
         gains[support] = -1
         support = np.sort(np.append(support, np.argmax(gains)))
-        x, variance = grow(as_covariance(A, kind="covariance"), np.array([4]), size)
+        x, variance = fill_up(
+            as_covariance(A, kind="covariance"), np.array([4]), size, Monitor("x")
+        )
         np.testing.assert_array_equal(np.flatnonzero(x), support)
         assert variance == pytest.approx(explained(A, support, 1))
 
 
 def test_many_missing_features_come_in_rounds(rng):
     A = random_covariance(rng, 120)
-    x, variance = grow(as_covariance(A, kind="covariance"), np.array([3]), 100)
+    x, variance = fill_up(as_covariance(A, kind="covariance"), np.array([3]), 100, Monitor("x"))
     assert np.count_nonzero(x) == 100
     assert x[3] != 0
     assert variance == pytest.approx(x @ A @ x)

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kspan import as_covariance
-from kspan.covariance.masked import MaskedCovariance
+from kspan.covariance import MaskedCovariance
 from kspan.linalg.nonnegative import towards
 from kspan.progress import Monitor, Status
-from kspan.solvers.nonnegative.ascent import _combined, ascend, largest_variance
-from tests.nonnegative_oracles import assert_feasible, covariance_of, nonnegative_optimum
-from tests.oracles import random_covariance
+from kspan.solvers.loadings import largest_variance
+from kspan.solvers.nonnegative.ascent import _combined, ascend
+from tests.oracles import assert_feasible, covariance_of, nonnegative_optimum, random_covariance
 
 
 def cut_and_unit(X, k):

@@ -6,11 +6,10 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kspan import NonnegativeProblem, as_covariance
+from kspan import NonnegativeProblem, as_covariance, solve
 from kspan.progress import Status
-from kspan.solvers.nonnegative.em import em, m_step
-from tests.nonnegative_oracles import assert_feasible, covariance_of, nonnegative_optimum
-from tests.oracles import random_covariance
+from kspan.solvers.nonnegative.em import m_step
+from tests.oracles import assert_feasible, covariance_of, nonnegative_optimum, random_covariance
 
 
 def problem_of(A, m, k):
@@ -18,7 +17,7 @@ def problem_of(A, m, k):
 
 
 def run(problem, seed=0, **options):
-    return em(problem, rng=np.random.default_rng(seed), **options)
+    return solve(problem, "em", random_state=seed, **options)
 
 
 def with_samples(X, w, k, tol, max_iter):
@@ -145,51 +144,10 @@ def test_every_kind_of_covariance_gives_the_same(rng):
 # --- cases by name
 
 
-@pytest.mark.parametrize("scale", [1e-150, 1e150])
-def test_huge_and_tiny_scales(rng, scale):
-    """With a constant and a duplicate column."""
-    A = random_covariance(rng, 8)
-    A[3], A[:, 3] = 0.0, 0.0
-    A[5], A[:, 5] = A[1], A[:, 1]
-    plain, scaled = (run(problem_of(A * s, 2, 3)) for s in (1.0, scale))
-    np.testing.assert_allclose(scaled.loadings, plain.loadings, atol=1e-7)
-    assert not scaled.loadings[3].any()
-    assert scaled.objective == pytest.approx(plain.objective * scale, rel=1e-9)
-    np.testing.assert_allclose(scaled.history, plain.history * scale, rtol=1e-9)
-
-
-def test_rank_one(rng):
-    """One step from any start: soft-thresholded, then the leading vector on what is left."""
-    v = rng.standard_normal(9)
-    solution = run(problem_of(np.outer(v, v), 1, 3), n_restarts=20)
-    plus, minus = (np.sum(np.sort(np.maximum(s * v, 0))[-3:] ** 2) for s in (1, -1))
-    assert solution.objective == pytest.approx(max(plus, minus))
-
-
-def test_all_correlations_negative():
-    solution = run(problem_of(np.eye(5) * np.arange(2.0, 7.0) - 0.3, 2, 3))
-    assert_feasible(solution.loadings, 3)
-
-
 def test_features_that_cancel():
     """A w = 0 for w = (1, 1): the feature of largest variance takes its place."""
     A = np.array([[1.0, -1.0], [-1.0, 1.0]])
     assert run(problem_of(A, 1, 2)).objective == pytest.approx(1.0)
-
-
-def test_equal_features_are_all_tied():
-    """The threshold leaves nothing: one feature is kept."""
-    solution = run(problem_of(np.ones((4, 4)), 1, 2))
-    assert_feasible(solution.loadings, 2)
-
-
-def test_one_feature_and_all_features(rng):
-    A = random_covariance(rng, 7)
-    assert_feasible(run(problem_of(A, 1, 1)).loadings, 1)
-    positive = A**2
-    every = run(problem_of(positive, 1, 7), tol=1e-12, max_iter=2000)
-    assert every.objective == pytest.approx(np.linalg.eigvalsh(positive)[-1])
-    assert run(problem_of(np.array([[2.0]]), 1, 1)).loadings == [[1.0]]
 
 
 # --- stopping

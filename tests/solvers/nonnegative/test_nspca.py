@@ -6,13 +6,12 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kspan import NonnegativeProblem, as_covariance
-from kspan.covariance.unit import UnitCovariance
+from kspan import NonnegativeProblem, as_covariance, solve
+from kspan.covariance.derived import UnitCovariance
 from kspan.progress import Monitor, Status
 from kspan.solvers.nonnegative import nspca as module
-from kspan.solvers.nonnegative.nspca import _compiled_scan, _Descent, best_entry, nspca, raster_scan
-from tests.nonnegative_oracles import assert_feasible, covariance_of, nonnegative_optimum
-from tests.oracles import random_covariance
+from kspan.solvers.nonnegative.nspca import NSPCA, _compiled_scan, _Descent, best_entry, raster_scan
+from tests.oracles import assert_feasible, covariance_of, nonnegative_optimum, random_covariance
 
 
 def problem_of(A, m, k):
@@ -20,7 +19,7 @@ def problem_of(A, m, k):
 
 
 def run(problem, seed=0, **options):
-    return nspca(problem, rng=np.random.default_rng(seed), **options)
+    return solve(problem, "nspca", random_state=seed, **options)
 
 
 def objective(A, U, alpha, beta):
@@ -104,7 +103,8 @@ def test_no_single_entry_can_be_improved_at_the_end(seed):
     """By a grid for every entry."""
     rng = np.random.default_rng(seed)
     A = random_covariance(rng, 4)
-    descent = _Descent(UnitCovariance(covariance_of(A)), 2.0, 5000, 0.0, Monitor("x"))
+    options = NSPCA(alpha=2.0, max_iter=5000, tol=0.0)
+    descent = _Descent(UnitCovariance(covariance_of(A)), options, Monitor("x"))
     unit = descent.covariance.unit
     beta = 0.1 * descent.largest
     U = descent.run(descent.start(rng.random((4, 2))), beta).loadings
@@ -194,7 +194,7 @@ def test_wide_and_sparse_data_and_a_covariance_give_the_same(rng):
 
 
 def test_too_many_features_are_refused_unless_the_data_is_wide(rng, monkeypatch):
-    monkeypatch.setattr(module, "FORM_LIMIT", 10)
+    monkeypatch.setattr(module, "COVARIANCE_LIMIT", 10)
     X = rng.standard_normal((8, 12))
     run(NonnegativeProblem(as_covariance(X), 1, 3))
     with pytest.raises(ValueError, match="n_features=12 is too many"):
@@ -204,48 +204,11 @@ def test_too_many_features_are_refused_unless_the_data_is_wide(rng, monkeypatch)
 # --- cases by name
 
 
-@pytest.mark.parametrize("scale", [1e-150, 1e150])
-def test_huge_and_tiny_scales(rng, scale):
-    """With a constant and a duplicate column."""
-    A = random_covariance(rng, 8)
-    A[3], A[:, 3] = 0.0, 0.0
-    A[5], A[:, 5] = A[1], A[:, 1]
-    plain, scaled = (run(problem_of(A * s, 2, 3)) for s in (1.0, scale))
-    np.testing.assert_allclose(scaled.loadings, plain.loadings, atol=1e-7)
-    assert not scaled.loadings[3].any()
-    assert scaled.objective == pytest.approx(plain.objective * scale, rel=1e-9)
-
-
 @pytest.mark.parametrize("scale", [1e-70, 1e70])
 def test_huge_and_tiny_wide_data(rng, scale):
     X = rng.standard_normal((6, 15))
     plain, scaled = (run(NonnegativeProblem(as_covariance(X * s), 2, 3)) for s in (1.0, scale))
     np.testing.assert_allclose(scaled.loadings, plain.loadings, atol=1e-7)
-
-
-def test_rank_one(rng):
-    v = rng.standard_normal(9)
-    solution = run(problem_of(np.outer(v, v), 1, 3), n_restarts=20, tol=1e-10)
-    plus, minus = (np.sum(np.sort(np.maximum(s * v, 0))[-3:] ** 2) for s in (1, -1))
-    assert solution.objective == pytest.approx(max(plus, minus), rel=1e-5)
-
-
-def test_all_correlations_negative():
-    A = np.eye(5) * np.arange(2.0, 7.0) - 0.3
-    solution = run(problem_of(A, 2, 3))
-    assert_feasible(solution.loadings, 3)
-
-
-def test_one_feature_more_components_than_rank_and_a_single_feature(rng):
-    A = random_covariance(rng, 7)
-    assert_feasible(run(problem_of(A, 1, 1)).loadings, 1)
-    assert_feasible(run(problem_of(random_covariance(rng, 5, 1), 4, 3)).loadings, 3)
-    assert run(problem_of(np.array([[2.0]]), 1, 1)).loadings == [[1.0]]
-
-
-def test_copies_of_features(rng):
-    A = np.repeat(np.repeat(random_covariance(rng, 3), 4, axis=0), 4, axis=1)
-    assert_feasible(run(problem_of(A, 2, 5)).loadings, 5)
 
 
 # --- stopping

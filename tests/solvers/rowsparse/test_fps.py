@@ -4,7 +4,13 @@ import pytest
 
 from kspan import RowSparseProblem, as_covariance, solve
 from kspan.progress import Monitor
-from kspan.solvers.rowsparse.fps import FEATURE_LIMIT, _Search, fantope_admm, fantope_path
+from kspan.solvers.rowsparse.fps import (
+    FEATURE_LIMIT,
+    FPS,
+    _Relaxation,
+    fantope_admm,
+    fantope_path,
+)
 from tests.oracles import random_covariance
 
 
@@ -72,8 +78,7 @@ def test_the_penalty_found_gives_k_features(rng, k):
     problem = RowSparseProblem(covariance, 2, k)
     solution = solve(problem, "fps", callback=told.append)
     assert len(told) == len(solution.history) <= 20
-    search = _Search(problem, max_iter=100, tol=1e-3, refine=False, monitor=Monitor("test"))
-    point = search.bisect()
+    point = _Relaxation(problem, FPS(), Monitor("test")).bisect().point
     rows = set(np.flatnonzero(np.diagonal(point.Z)))
     assert k <= len(rows) <= k + 2
     assert set(solution.support) <= rows

@@ -7,14 +7,15 @@ from hypothesis import strategies as st
 
 from kspan import RowSparseProblem, as_covariance, solve
 from kspan.datasets import make_scheme
-from kspan.solvers.rowsparse.ipu import IPU
+from kspan.progress import Monitor
+from kspan.solvers.rowsparse.ipu import PROXY
 from kspan.solvers.rowsparse.row_scores import from_subspaces, step
-from kspan.solvers.rowsparse.soap import SOAP
-from kspan.solvers.rowsparse.srt import SRT
+from kspan.solvers.rowsparse.soap import LEVERAGE
+from kspan.solvers.rowsparse.srt import LENGTH
 from kspan.solvers.starts import random_subspace
 from tests.oracles import best_by_enumeration, random_covariance
 
-RULES = {"soap": SOAP, "srt": SRT, "ipu": IPU}
+RULES = {"soap": LEVERAGE, "srt": LENGTH, "ipu": PROXY}
 
 
 def problem_of(A, m, k, **limits):
@@ -51,7 +52,7 @@ def test_steps_are_those_of_the_listing(name, seed, d, data):
     A = random_covariance(rng, d)
     problem = problem_of(A, m, k)
     W = random_subspace(d, m, rng)
-    candidate = from_subspaces(problem, RULES[name], [W])[0]
+    candidate = from_subspaces(problem, RULES[name], [W], Monitor("x"))[0]
     for _ in range(3):
         support, W = by_the_listing(name, A, W, k)
         assert np.array_equal(candidate.support, support)
@@ -59,7 +60,7 @@ def test_steps_are_those_of_the_listing(name, seed, d, data):
         full[candidate.support] = candidate.weights
         np.testing.assert_allclose(full @ full.T, W @ W.T, atol=1e-7)
         assert candidate.objective == pytest.approx(np.trace(W.T @ A @ W), rel=1e-9)
-        candidate = step(problem, RULES[name], [candidate])[0]
+        candidate = step(problem, RULES[name], [candidate], Monitor("x"))[0]
 
 
 @given(seed=st.integers(0, 10_000))

@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kspan.progress import Monitor
 from kspan.solvers.stiefel.joint import on_pattern
 from kspan.solvers.stiefel.pattern import descend, drop_lone_overlaps, orthonormal_on
-from kspan.solvers.stiefel.penalty import Penalty
+from kspan.solvers.stiefel.splitting import Penalty
 from tests.oracles import random_covariance
 
 seeds = st.integers(0, 2**32 - 1)
@@ -68,6 +69,7 @@ def test_columns_that_share_one_feature_give_it_up():
 
 @pytest.mark.parametrize("kind", ["l1", "l21"])
 @pytest.mark.parametrize("alpha", [0.0, 0.1])
+@settings(max_examples=15)
 @given(seed=seeds)
 def test_descent_lowers_the_objective_within_the_pattern(kind, alpha, seed):
     rng, U, mask = draw(seed, share=0.8)
@@ -83,7 +85,7 @@ def test_descent_lowers_the_objective_within_the_pattern(kind, alpha, seed):
     def objective(V):
         return -0.5 * np.sum(V * (S @ V)) + alpha * penalty.value(V)
 
-    W, value = descend(lambda W: S @ W, V, mask, alpha, penalty)
+    W, value = descend(lambda W: S @ W, V, mask, alpha, penalty, monitor=Monitor("x"))
     assert value == pytest.approx(objective(W), abs=1e-12)
     assert value <= objective(V) + 1e-12
     np.testing.assert_allclose(W.T @ W, np.eye(3), atol=1e-9)
@@ -95,5 +97,7 @@ def test_without_a_pattern_or_a_penalty_descent_is_pca(rng):
     S /= np.linalg.eigvalsh(S)[-1]
     V = np.linalg.qr(rng.standard_normal((9, 2)))[0]
     mask = np.ones((9, 2), dtype=bool)
-    _, value = descend(lambda W: S @ W, V, mask, 0.0, Penalty("l1"), max_iter=3000, tol=1e-14)
+    _, value = descend(
+        lambda W: S @ W, V, mask, 0.0, Penalty("l1"), max_iter=3000, tol=1e-14, monitor=Monitor("x")
+    )
     assert -2 * value == pytest.approx(np.linalg.eigvalsh(S)[-2:].sum(), rel=1e-6)

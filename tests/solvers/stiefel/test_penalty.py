@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kspan.solvers.stiefel.penalty import Penalty
+from kspan.solvers.stiefel.splitting import Penalty
 
 seeds = st.integers(0, 2**32 - 1)
 

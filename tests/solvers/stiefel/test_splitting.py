@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from kspan.progress import Monitor, Status
-from kspan.solvers.stiefel.penalty import Penalty
-from kspan.solvers.stiefel.splitting import Settings, Split, split
+from kspan.solvers.stiefel.splitting import Penalty, Settings, Split, split
 from tests.oracles import random_covariance
 
 

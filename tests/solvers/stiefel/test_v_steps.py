@@ -9,7 +9,7 @@ from pymanopt.manifolds import Stiefel
 from pymanopt.optimizers import TrustRegions
 
 from kspan.linalg.stiefel import to_tangent
-from kspan.solvers.stiefel.v_steps import (
+from kspan.solvers.stiefel.splitting import (
     DECREASE,
     FLATTER,
     _line_search,

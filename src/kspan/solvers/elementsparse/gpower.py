@@ -40,116 +40,173 @@ eigenvector and not by power iteration, also for l0, where this changes nothing 
 and early stopping left undone.
 """
 
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import dataclass
+from typing import ClassVar
 
-from kspan.arrays import FloatArray
-from kspan.covariance.base import Covariance
-from kspan.covariance.unit import UnitCovariance
+import numpy as np
+
+from kspan.arrays import FloatArray, Mask
+from kspan.covariance import Covariance, UnitCovariance
 from kspan.linalg.projections import soft_threshold
 from kspan.linalg.selection import top_k
 from kspan.linalg.stiefel import polar, qf
 from kspan.problem import ElementSparseProblem, require_count
-from kspan.progress import Callback, Monitor, Status
-from kspan.solution import LoadingsSolution
-from kspan.solvers.elementsparse.components import (
-    Component,
-    Search,
-    Trial,
-    bisect_penalty,
-    by_deflation,
+from kspan.problem.solution import LoadingsSolution
+from kspan.progress import Monitor, Status, worst
+from kspan.solvers.loadings import (
     fill_empty,
     joint_variance,
+    largest_variance,
     refit_one,
     unit_columns,
-    unit_monitor,
     unit_solution,
-    worst,
 )
-from kspan.solvers.elementsparse.deflation import Deflation
+from kspan.solvers.method import ElementSparseMethod, require_tol
+from kspan.solvers.one_by_one import Component, Deflation, OneByOneMethod
+from kspan.solvers.penalty_search import KeptTrial, Trial, bisect_penalty
 from kspan.solvers.starts import Init, random_subspace
 
-Pattern = NDArray[np.bool_]
-
-NORMS = ("l0", "l1")
-
 # Width of the interval of relative penalties at which k features are given up.
-PENALTY_WIDTH = 1e-7
+RHO_WIDTH = 1e-7
 
 # A pattern is filled when the objective grows by less than this share.
 FILL_TOL = 1e-6
 
 # Scores of unit length with a Gram eigenvalue below this are linearly dependent; a score with
 # less than this share of the variance that its loadings could have is zero.
-RANK_TOL = 1e-12
+GRAM_RANK_TOL = 1e-12
 TINY = np.finfo(float).tiny
 
 
-def gpower(
-    problem: ElementSparseProblem,
-    *,
-    norm: str = "l1",
-    penalty: float | None = None,
-    deflation: str = "projection",
-    tol: float = 1e-4,
-    max_iter: int = 1000,
-    callback: Callback | None = None,
-    time_limit: float | None = None,
-) -> LoadingsSolution:
-    """Find m sparse components by the single-unit method and deflation.
+@dataclass(frozen=True, eq=False)
+class _SingleUnit(OneByOneMethod, ElementSparseMethod):
+    """One unit at a time, and deflation."""
+
+    norm: ClassVar[str]
+
+    penalty: float | None = None
+    tol: float = 1e-4
+    max_iter: int = 1000
+
+    def check_options(self) -> None:
+        """The penalty is a share, the tolerance one, and steps are counted."""
+        super().check_options()
+        _check(self.penalty, self.tol, self.max_iter)
+
+    def find(
+        self, left: UnitCovariance, problem: ElementSparseProblem, start: FloatArray | None,
+        monitor: Monitor, rng: np.random.Generator,
+    ) -> Component:  # fmt: skip
+        """Look for the penalty, then take the best vector on the features."""
+        ascent = _PenalisedAscent(left, np.ones(1), self, monitor)
+        begin = largest_variance(left) if start is None else start[:, None]
+        search = ascent.search(begin, problem.n_nonzero_coefs)
+        pattern = ascent.pattern(search.trial, problem.n_nonzero_coefs)[:, 0]
+        x, variance = refit_one(left, np.flatnonzero(pattern))
+        return Component(x, [*search.history, variance], search.n_iter, search.status)
+
+
+@dataclass(frozen=True, eq=False)
+class GPowerL0(_SingleUnit):
+    """Sparse components by the single-unit method with an l0 penalty, and deflation.
 
     Parameters
     ----------
-    problem : ElementSparseProblem
-    norm : {"l0", "l1"}
-        The penalty.
+    deflation : str
+        See `kspan.solvers.one_by_one`.
     penalty : float, optional
         ρ in [0, 1). By default the one that gives k features; with a ρ of your own, the number
         of features is what comes out.
-    deflation : {"projection", "schur", "hotelling", "orthogonalized", "generalized"}
     tol : float
         Stop when the objective grows by less than this share of itself.
     max_iter : int
         Steps for each penalty.
-    callback, time_limit : see `kspan.progress`
     """
-    _check(norm, penalty, tol, max_iter)
 
-    def find(covariance: Covariance, start: FloatArray | None, monitor: Monitor) -> Component:
-        ascent = _Ascent(covariance, np.ones(1), norm, tol, max_iter, monitor)
-        if start is None:
-            start = np.zeros(covariance.n_features)
-            start[np.argmax(covariance.diagonal())] = 1.0
-        search = ascent.search(start[:, None], problem.n_nonzero_coefs, penalty)
-        pattern = ascent.pattern(search.trial, problem.n_nonzero_coefs, penalty)[:, 0]
-        x, variance = refit_one(covariance, np.flatnonzero(pattern))
-        return Component(x, [*search.history, variance], search.n_iter, search.status)
-
-    return by_deflation(
-        problem, find, name=f"gpower-{norm}", deflation=deflation, callback=callback,
-        time_limit=time_limit,
-    )  # fmt: skip
+    name = "gpower-l0"
+    summary = "power method for an l0-penalised variance"
+    guarantee = "the penalised objective never falls"
+    norm = "l0"
 
 
-def gpower_block(
-    problem: ElementSparseProblem,
-    *,
-    norm: str = "l1",
-    penalty: float | None = None,
-    weights: FloatArray | None = None,
-    init: Init = "low-rank",
-    rng: np.random.Generator,
-    tol: float = 1e-4,
-    max_iter: int = 1000,
-    callback: Callback | None = None,
-    time_limit: float | None = None,
-) -> LoadingsSolution:
-    """Find m sparse components at once by the block method.
+@dataclass(frozen=True, eq=False)
+class GPowerL1(_SingleUnit):
+    """Sparse components by the single-unit method with an l1 penalty, and deflation.
 
     Parameters
     ----------
-    problem : ElementSparseProblem
-    norm, penalty, tol, max_iter : see `gpower`
+    deflation, penalty, tol, max_iter : see `GPowerL0`
+    """
+
+    name = "gpower-l1"
+    summary = "power method for an l1-penalised variance"
+    guarantee = "the penalised objective never falls"
+    norm = "l1"
+
+
+@dataclass(frozen=True, eq=False)
+class _Block(ElementSparseMethod):
+    """All units at once."""
+
+    norm: ClassVar[str]
+    starts = ("low-rank", "variance", "random")
+
+    penalty: float | None = None
+    weights: FloatArray | None = None
+    init: Init = "low-rank"
+    tol: float = 1e-4
+    max_iter: int = 1000
+
+    def check_options(self) -> None:
+        """The penalty is a share, the tolerance one, and steps are counted."""
+        _check(self.penalty, self.tol, self.max_iter)
+
+    def run(
+        self, problem: ElementSparseProblem, monitor: Monitor, rng: np.random.Generator
+    ) -> LoadingsSolution:
+        """Look for the penalties, then fill the pattern."""
+        m, k = problem.n_components, problem.n_nonzero_coefs
+        covariance = UnitCovariance(problem.covariance)
+        inner = monitor.inner(unit=covariance.unit)
+        ascent = _PenalisedAscent(covariance, self._mu(m), self, inner)
+        loadings = np.zeros((problem.n_features, m))
+        history: list[float] = []
+        n_iter, status = 0, Status.COMPLETED
+        try:
+            search = ascent.search(_start(covariance, m, self.init, rng), k)
+            history, n_iter, status = search.history, search.n_iter, search.status
+            loadings = search.trial.cut(k if self.penalty is None else problem.n_features)
+            filled = ascent.fill(search.trial, ascent.pattern(search.trial, k))
+            loadings, n_iter = filled.loadings, n_iter + filled.n_iter
+            if not filled.converged:
+                status = worst([status, inner.stopped or Status.MAX_ITER])
+        except KeyboardInterrupt:
+            status = monitor.stopped = Status.INTERRUPTED
+        loadings = fill_empty(loadings, covariance.diagonal())
+        return unit_solution(
+            loadings, covariance, solver=self.name, status=status,
+            history=[*history, joint_variance(covariance, loadings)], n_iter=n_iter,
+        )  # fmt: skip
+
+    def _mu(self, m: int) -> FloatArray:
+        """Return the weights of m units."""
+        if self.weights is None:
+            return 1.0 / np.arange(1, m + 1)
+        mu = np.asarray(self.weights, dtype=np.float64)
+        if mu.shape != (m,) or not (np.isfinite(mu).all() and (mu > 0).all()):
+            raise ValueError(
+                f"weights must be n_components={m} positive numbers, got {self.weights!r}."
+            )
+        return mu
+
+
+@dataclass(frozen=True, eq=False)
+class GPowerL0Block(_Block):
+    """Sparse components at once by the block method with an l0 penalty.
+
+    Parameters
+    ----------
+    penalty, tol, max_iter : see `GPowerL0`
         One ρ for all units.
     weights : (m,) positive array, optional
         μ. By default 1, 1/2, …, 1/m: different weights put the components in order.
@@ -157,37 +214,27 @@ def gpower_block(
         The principal components; features, each of the largest variance that those before it
         leave; the feature of largest variance and random scores, as in the paper; or loadings to
         start from.
-    rng : numpy.random.Generator
-        Used by the random start only.
-    callback, time_limit : see `kspan.progress`
     """
-    _check(norm, penalty, tol, max_iter)
-    name = f"gpower-{norm}-block"
-    m, k = problem.n_components, problem.n_nonzero_coefs
-    mu = 1.0 / np.arange(1, m + 1) if weights is None else np.asarray(weights, dtype=np.float64)
-    if mu.shape != (m,) or not (np.isfinite(mu).all() and (mu > 0).all()):
-        raise ValueError(f"weights must be n_components={m} positive numbers, got {weights!r}.")
-    covariance = UnitCovariance(problem.covariance)
-    monitor = unit_monitor(name, covariance.unit, callback, time_limit)
-    ascent = _Ascent(covariance, mu, norm, tol, max_iter, monitor)
-    loadings = np.zeros((problem.n_features, m))
-    history: list[float] = []
-    n_iter, status = 0, Status.COMPLETED
-    try:
-        search = ascent.search(_start(covariance, m, init, rng), k, penalty)
-        history, n_iter, status = search.history, search.n_iter, search.status
-        loadings = search.trial.cut(k if penalty is None else problem.n_features)
-        filled = ascent.fill(search.trial, ascent.pattern(search.trial, k, penalty))
-        loadings, n_iter = filled.loadings, n_iter + filled.n_iter
-        if not filled.converged:
-            status = worst([status, monitor.stopped or Status.MAX_ITER])
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    loadings = fill_empty(loadings, covariance.diagonal())
-    return unit_solution(
-        loadings, covariance, solver=name, status=status,
-        history=[*history, joint_variance(covariance, loadings)], n_iter=n_iter,
-    )  # fmt: skip
+
+    name = "gpower-l0-block"
+    summary = "power method for l0-penalised variances, all components at once"
+    guarantee = "the penalised objective never falls"
+    norm = "l0"
+
+
+@dataclass(frozen=True, eq=False)
+class GPowerL1Block(_Block):
+    """Sparse components at once by the block method with an l1 penalty.
+
+    Parameters
+    ----------
+    penalty, weights, init, tol, max_iter : see `GPowerL0Block`
+    """
+
+    name = "gpower-l1-block"
+    summary = "power method for l1-penalised variances, all components at once"
+    guarantee = "the penalised objective never falls"
+    norm = "l1"
 
 
 def threshold(Y: FloatArray, gamma: FloatArray, norm: str) -> FloatArray:
@@ -217,11 +264,11 @@ def polar_products(covariance: Covariance, T: FloatArray, *, start: bool = False
     gram = T[used].T @ product[used]
     # XT = U R with U = XT C orthonormal or zero, columns of any length: scaled to one first.
     squares = np.diagonal(gram)
-    rounding = RANK_TOL * float(covariance.diagonal().max()) * np.sum(T * T, axis=0)
+    rounding = GRAM_RANK_TOL * float(covariance.diagonal().max()) * np.sum(T * T, axis=0)
     inverse = np.where(squares > rounding, 1.0 / np.sqrt(np.maximum(squares, TINY)), 0.0)
     lengths = np.sqrt(np.where(squares > rounding, squares, 0.0))
     values, vectors = np.linalg.eigh((gram + gram.T) / 2 * np.outer(inverse, inverse))
-    kept = values > RANK_TOL * max(float(values[-1]), 0.0)
+    kept = values > GRAM_RANK_TOL * max(float(values[-1]), 0.0)
     root = np.sqrt(np.where(kept, values, 0.0))
     R = root[:, None] * vectors.T * lengths
     C = vectors * np.divide(1.0, root, where=kept, out=np.zeros_like(root)) * inverse[:, None]
@@ -229,15 +276,16 @@ def polar_products(covariance: Covariance, T: FloatArray, *, start: bool = False
     return product @ (C @ Q)
 
 
-class _Ascent:
+class _PenalisedAscent:
     """The iteration for a covariance, at any penalties."""
 
     def __init__(
-        self, covariance: Covariance, weights: FloatArray, norm: str, tol: float, max_iter: int,
+        self, covariance: Covariance, weights: FloatArray, options: _SingleUnit | _Block,
         monitor: Monitor,
     ):  # fmt: skip
-        self.covariance, self.weights, self.norm = covariance, weights, norm
-        self.tol, self.max_iter, self.monitor = tol, max_iter, monitor
+        self.covariance, self.weights, self.monitor = covariance, weights, monitor
+        self.norm, self.penalty = options.norm, options.penalty
+        self.tol, self.max_iter = options.tol, options.max_iter
         variances = covariance.diagonal()
         self.constant = variances <= 0
         self.largest = float(variances.max(initial=0.0))
@@ -268,26 +316,26 @@ class _Ascent:
             converged = value <= before or (n_iter > 1 and value - before <= self.tol * before)
         return Trial(Y, threshold(Y * mu, gamma, self.norm), n_iter, converged)
 
-    def search(self, start: FloatArray, k: int, penalty: float | None) -> Search:
+    def search(self, start: FloatArray, k: int) -> KeptTrial:
         """Return the trial with k features in each unit, or that of the penalty given."""
         m = self.weights.size
         Y = self.products(start, start=True)
-        if penalty is None:
+        if self.penalty is None:
             return bisect_penalty(
                 lambda rho: self.run(Y, rho), self.covariance, k, m,
-                at_least=True, width=PENALTY_WIDTH, monitor=self.monitor,
+                at_least=True, width=RHO_WIDTH, monitor=self.monitor,
             )  # fmt: skip
-        trial = self.run(Y, np.full(m, penalty))
+        trial = self.run(Y, np.full(m, self.penalty))
         value = joint_variance(self.covariance, unit_columns(trial.loadings))
         status = Status.CONVERGED if trial.converged else Status.MAX_ITER
         if self.monitor.report(value):
             status = self.monitor.stopped or status
-        return Search(trial, [value], trial.n_iter, status)
+        return KeptTrial(trial, [value], trial.n_iter, status)
 
-    def pattern(self, trial: Trial, k: int, penalty: float | None) -> Pattern:
+    def pattern(self, trial: Trial, k: int) -> Mask:
         """Return which entries are to be filled: k in each column, or those of the trial."""
-        if penalty is not None:
-            return trial.loadings != 0
+        if self.penalty is not None:
+            return np.asarray(trial.loadings != 0)
         keys = np.abs(trial.scores)
         keys[self.constant] = -1.0
         pattern = np.zeros(keys.shape, dtype=bool)
@@ -295,7 +343,7 @@ class _Ascent:
             pattern[top_k(column, k), j] = True
         return pattern
 
-    def fill(self, trial: Trial, pattern: Pattern) -> Trial:
+    def fill(self, trial: Trial, pattern: Mask) -> Trial:
         """Return unit loadings on a pattern, without a penalty."""
         mu, Y = self.weights, trial.scores
         value, n_iter, converged = 0.0, 0, False
@@ -308,7 +356,7 @@ class _Ascent:
             converged = value <= before * (1 + FILL_TOL)
         return Trial(Y, unit_columns(Z), n_iter, converged)
 
-    def _on_pattern(self, Y: FloatArray, pattern: Pattern) -> FloatArray:
+    def _on_pattern(self, Y: FloatArray, pattern: Mask) -> FloatArray:
         Z = np.where(pattern, Y * self.weights, 0.0)
         return unit_columns(Z) if self.norm == "l1" else Z
 
@@ -323,10 +371,6 @@ def _start(covariance: Covariance, m: int, init: Init, rng: np.random.Generator)
         return W
     if init == "low-rank":
         return covariance.leading(m).vectors
-    if init not in ("variance", "random"):
-        raise ValueError(
-            f"init must be 'low-rank', 'variance', 'random' or an array, got {init!r}."
-        )
     W = random_subspace(d, m, rng) if init == "random" else np.zeros((d, m))
     left = Deflation(covariance, "schur")
     for j in range(m if init == "variance" else 1):
@@ -336,11 +380,8 @@ def _start(covariance: Covariance, m: int, init: Init, rng: np.random.Generator)
     return W
 
 
-def _check(norm: str, penalty: float | None, tol: float, max_iter: int) -> None:
-    if norm not in NORMS:
-        raise ValueError(f"norm must be one of {list(NORMS)}, got {norm!r}.")
+def _check(penalty: float | None, tol: float, max_iter: int) -> None:
     if penalty is not None and not 0 <= penalty < 1:
         raise ValueError(f"penalty must be at least 0 and below 1, got {penalty!r}.")
-    if not tol >= 0:
-        raise ValueError(f"tol must not be negative, got {tol!r}.")
+    require_tol(tol)
     require_count("max_iter", max_iter, 1)

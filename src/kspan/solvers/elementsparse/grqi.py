@@ -33,16 +33,20 @@ on its support; ``refine=True`` takes that one.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.covariance.base import Covariance
+from kspan.covariance import Covariance, UnitCovariance
 from kspan.problem import ElementSparseProblem, RowSparseProblem, require_count
-from kspan.progress import Callback, Monitor
-from kspan.solution import Candidate, LoadingsSolution
-from kspan.solvers.elementsparse.components import Component, by_deflation, refit_one
+from kspan.problem.solution import Candidate
+from kspan.progress import Monitor
+from kspan.solvers.loadings import refit_one
 from kspan.solvers.loop import iterate
+from kspan.solvers.method import ElementSparseMethod
+from kspan.solvers.one_by_one import Component, OneByOneMethod
 
 # Up to this many features all columns of A are computed, to start at the longest.
 COLUMN_LIMIT = 2000
@@ -52,56 +56,58 @@ COLUMN_BLOCK = 256
 LONGEST_STEP = 1e6
 
 
-def grqi(
-    problem: ElementSparseProblem,
-    *,
-    n_power_steps: int | None = None,
-    deflation: str = "projection",
-    refine: bool = False,
-    max_iter: int = 150,
-    callback: Callback | None = None,
-    time_limit: float | None = None,
-) -> LoadingsSolution:
-    """Find m sparse components by Rayleigh quotient iteration and deflation.
+@dataclass(frozen=True, eq=False)
+class GRQI(OneByOneMethod, ElementSparseMethod):
+    """Sparse components by Rayleigh quotient iteration and deflation.
 
     Parameters
     ----------
-    problem : ElementSparseProblem
+    deflation : str
+        See `kspan.solvers.one_by_one`.
     n_power_steps : int, optional
         J of the paper: the number of steps that multiply by A. By default all of them.
-    deflation : {"projection", "schur", "hotelling", "orthogonalized", "generalized"}
     refine : bool
         Take the leading eigenvector of A on the features found, which explains the most variance
         there.
     max_iter : int
         Steps for each component.
-    callback, time_limit : see `kspan.progress`
     """
-    require_count("max_iter", max_iter, 0)
-    if n_power_steps is not None:
-        require_count("n_power_steps", n_power_steps, 0)
-    limit = max_iter if n_power_steps is None else n_power_steps
 
-    def find(covariance: Covariance, start: FloatArray | None, monitor: Monitor) -> Component:
-        single = RowSparseProblem(covariance, 1, problem.n_nonzero_coefs)
-        y = _longest_column(covariance) if start is None else start
-        done = 0
+    name = "grqi"
+    summary = "Newton steps on k features, then power steps"
+    guarantee = "converges cubically once the support is fixed"
+
+    n_power_steps: int | None = None
+    refine: bool = False
+    max_iter: int = 150
+
+    def check_options(self) -> None:
+        """Steps are counted."""
+        super().check_options()
+        require_count("max_iter", self.max_iter, 0)
+        if self.n_power_steps is not None:
+            require_count("n_power_steps", self.n_power_steps, 0)
+
+    def find(
+        self, left: UnitCovariance, problem: ElementSparseProblem, start: FloatArray | None,
+        monitor: Monitor, rng: np.random.Generator,
+    ) -> Component:  # fmt: skip
+        """Iterate to one sparse vector."""
+        single = RowSparseProblem(left, 1, problem.n_nonzero_coefs)
+        limit = self.max_iter if self.n_power_steps is None else self.n_power_steps
+        places = count(1)
 
         def step(batch: Sequence[Candidate]) -> list[Candidate]:
-            nonlocal done
-            done += 1
-            return [_step(single, candidate, power=done <= limit) for candidate in batch]
+            power = next(places) <= limit
+            return [_step(single, candidate, power=power) for candidate in batch]
 
-        run = iterate([_cut(single, y)], step, max_iter=max_iter, monitor=monitor, monotone=False)
+        first = _cut(single, _longest_column(left) if start is None else start)
+        run = iterate([first], step, max_iter=self.max_iter, monitor=monitor, monotone=False)
         x, history = run.best.loadings(problem.n_features)[:, 0], run.history
-        if refine:
-            x, variance = refit_one(covariance, run.best.support)
+        if self.refine:
+            x, variance = refit_one(left, run.best.support)
             history = [*history, variance]
         return Component(x, history, run.n_iter, run.status)
-
-    return by_deflation(
-        problem, find, name="grqi", deflation=deflation, callback=callback, time_limit=time_limit
-    )
 
 
 def newton_step(M: FloatArray, x: FloatArray) -> FloatArray:

@@ -28,81 +28,88 @@ fitted again, until there are k; the authors' program then starts the bisection 
 there. There are no random restarts. The eigenvector on the features is exact.
 """
 
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import dataclass
 
-from kspan.arrays import FloatArray, Index
-from kspan.covariance.base import Covariance
+import numpy as np
+
+from kspan.arrays import FloatArray, Index, Mask
+from kspan.covariance import Covariance, UnitCovariance
 from kspan.linalg.projections import soft_threshold
 from kspan.linalg.selection import top_k
 from kspan.problem import ElementSparseProblem, require_count
-from kspan.progress import Callback, Monitor
-from kspan.solution import LoadingsSolution
-from kspan.solvers.elementsparse.components import (
-    Component,
-    Trial,
-    bisect_penalty,
-    by_deflation,
-    refit_one,
-    unit_columns,
-)
+from kspan.progress import Monitor
+from kspan.solvers.loadings import largest_variance, refit_one, unit_columns
+from kspan.solvers.method import ElementSparseMethod, require_tol
+from kspan.solvers.one_by_one import Component, OneByOneMethod
+from kspan.solvers.penalty_search import Trial, bisect_penalty
 
 # Width of the interval of γ at which k features are given up.
-PENALTY_WIDTH = 1e-6
+GAMMA_WIDTH = 1e-6
 
 # Features that are missing are added in at most this many rounds.
 N_ROUNDS = 20
 
 
-def ipm(
-    problem: ElementSparseProblem,
-    *,
-    deflation: str = "schur",
-    tol: float = 1e-5,
-    max_iter: int = 100,
-    callback: Callback | None = None,
-    time_limit: float | None = None,
-) -> LoadingsSolution:
-    """Find m sparse components by the inverse power method and deflation.
+@dataclass(frozen=True, eq=False)
+class IPM(OneByOneMethod, ElementSparseMethod):
+    """Sparse components by the inverse power method and deflation.
 
     Parameters
     ----------
-    problem : ElementSparseProblem
-    deflation : {"schur", "projection", "hotelling", "orthogonalized", "generalized"}
+    deflation : str
+        See `kspan.solvers.one_by_one`.
     tol : float
         Stop when λ falls by no more than this share of itself.
     max_iter : int
         Steps for each γ.
-    callback, time_limit : see `kspan.progress`
     """
-    if not tol >= 0:
-        raise ValueError(f"tol must not be negative, got {tol!r}.")
-    require_count("max_iter", max_iter, 1)
-    k = problem.n_nonzero_coefs
 
-    def find(covariance: Covariance, start: FloatArray | None, monitor: Monitor) -> Component:
-        if start is None:
-            start = np.zeros(covariance.n_features)
-            start[np.argmax(covariance.diagonal())] = 1.0
-        constant = covariance.diagonal() <= 0
-        first = _scaled(covariance, start)
+    name = "ipm"
+    summary = "inverse power method for a ratio of norms"
+    guarantee = "the ratio never rises"
 
-        def attempt(gamma: FloatArray) -> Trial:
-            return _descend(
-                covariance, first, float(gamma[0]), constant, tol=tol, max_iter=max_iter,
-                monitor=monitor,
-            )  # fmt: skip
+    deflation: str = "schur"
+    tol: float = 1e-5
+    max_iter: int = 100
 
+    def check_options(self) -> None:
+        """The tolerance is one, and steps are counted."""
+        super().check_options()
+        require_tol(self.tol)
+        require_count("max_iter", self.max_iter, 1)
+
+    def find(
+        self, left: UnitCovariance, problem: ElementSparseProblem, start: FloatArray | None,
+        monitor: Monitor, rng: np.random.Generator,
+    ) -> Component:  # fmt: skip
+        """Bisect γ, then take the best vector on the features."""
+        k = problem.n_nonzero_coefs
+        first = _scaled(left, largest_variance(left)[:, 0] if start is None else start)
+        constant = left.diagonal() <= 0
         search = bisect_penalty(
-            attempt, covariance, k, 1, at_least=False, width=PENALTY_WIDTH, monitor=monitor
-        )
-        support = np.flatnonzero(search.trial.cut(k))
-        x, variance = grow(covariance, support, k)
+            lambda gamma: self._descend(left, first, float(gamma[0]), constant, monitor),
+            left, k, 1, at_least=False, width=GAMMA_WIDTH, monitor=monitor,
+        )  # fmt: skip
+        x, variance = fill_up(left, np.flatnonzero(search.trial.cut(k)), k, monitor)
         return Component(x, [*search.history, variance], search.n_iter, search.status)
 
-    return by_deflation(
-        problem, find, name="ipm", deflation=deflation, callback=callback, time_limit=time_limit
-    )
+    def _descend(
+        self, covariance: Covariance, first: tuple[FloatArray, FloatArray], gamma: float,
+        constant: Mask, monitor: Monitor,
+    ) -> Trial:  # fmt: skip
+        """Iterate at one γ from a vector f with f'Af = 1 and its product Af."""
+        f, product = first
+        n_iter, converged = 0, False
+        while not converged and n_iter < self.max_iter and not monitor.out_of_time():
+            n_iter += 1
+            value = ratio(f, gamma)
+            moved, next_product = ipm_step(covariance, f, product, gamma, constant)
+            after = ratio(moved, gamma)
+            # f stays where no entry passes the threshold, and where rounding lets λ rise.
+            converged = not moved.any() or not after < value * (1 - self.tol)
+            if moved.any() and after < value:
+                f, product = moved, next_product
+        return Trial(f[:, None], unit_columns(f[:, None]), n_iter, converged)
 
 
 def ratio(f: FloatArray, gamma: float) -> float:
@@ -110,11 +117,14 @@ def ratio(f: FloatArray, gamma: float) -> float:
     return float((1 - gamma) * np.linalg.norm(f) + gamma * np.abs(f).sum())
 
 
-def grow(covariance: Covariance, support: Index, k: int) -> tuple[FloatArray, float]:
+def fill_up(
+    covariance: Covariance, support: Index, k: int, monitor: Monitor
+) -> tuple[FloatArray, float]:
     """Add features to a support until there are k; return the best vector there, its variance.
 
     Those come first whose covariance with the score of the vector so far is the largest, and
-    constant ones last. They come one at a time or, if there are many, in `N_ROUNDS` rounds.
+    constant ones last. They come one at a time or, if there are many, in `N_ROUNDS` rounds; all
+    at once when time is up.
     """
     constant = covariance.diagonal() <= 0
     portion = -(-(k - support.size) // N_ROUNDS)
@@ -123,33 +133,15 @@ def grow(covariance: Covariance, support: Index, k: int) -> tuple[FloatArray, fl
         keys = np.abs(covariance.matmat(x[support, None], support)[:, 0])
         keys[constant] = -1.0
         keys[support] = np.inf
+        portion = k if monitor.out_of_time() else portion
         support = top_k(keys, min(support.size + portion, k))
         x, variance = refit_one(covariance, support)
     return x, variance
 
 
-def _descend(
-    covariance: Covariance, first: tuple[FloatArray, FloatArray], gamma: float,
-    constant: NDArray[np.bool_], *, tol: float, max_iter: int, monitor: Monitor,
-) -> Trial:  # fmt: skip
-    """Iterate at one γ from a vector f with f'Af = 1 and its product Af."""
-    f, product = first
-    n_iter, converged = 0, False
-    while not converged and n_iter < max_iter and not monitor.out_of_time():
-        n_iter += 1
-        value = ratio(f, gamma)
-        moved, next_product = ipm_step(covariance, f, product, gamma, constant)
-        after = ratio(moved, gamma)
-        # f stays where no entry passes the threshold, and where rounding lets λ rise.
-        converged = not moved.any() or not after < value * (1 - tol)
-        if moved.any() and after < value:
-            f, product = moved, next_product
-    return Trial(f[:, None], unit_columns(f[:, None]), n_iter, converged)
-
-
 def ipm_step(
     covariance: Covariance, f: FloatArray, product: FloatArray, gamma: float,
-    constant: NDArray[np.bool_] | None = None,
+    constant: Mask | None = None,
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
     """Return the next f with f'Af = 1 and its product Af, or zeros if nothing is left of it."""
     scores = ratio(f, gamma) * product

@@ -17,7 +17,7 @@ same argument with a square root of A in place of V: :math:`w_j = Ax_j / \sqrt{x
 again, and so on. When supports stand still, x_j becomes the leading eigenvector on its own.
 
 How many: a set of directions is good to within ε when each of them is, with probability
-:math:`p^m`, p as in `kspan.solvers.nonnegative.net`. So :math:`M = \lceil \ln δ / \ln(1 - p^m)
+:math:`p^m`, p as in `kspan.linalg.directions`. So :math:`M = \lceil \ln δ / \ln(1 - p^m)
 \rceil` sets are with probability 1 - δ.
 
 Cost: O(Mrmd), and :math:`O(m^4k^3)` for an assignment in the worst case. Most sets need none: the
@@ -34,56 +34,36 @@ given and not ε, which for several components asks for very many. The ascent is
 paper.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.special import betainc
 
 from kspan.arrays import FloatArray, Index
-from kspan.covariance.base import Covariance
-from kspan.covariance.unit import UnitCovariance
-from kspan.linalg.net import MAX_DIRECTIONS, sample_count
+from kspan.covariance import Covariance, UnitCovariance
+from kspan.linalg.directions import MAX_DIRECTIONS, WORK_BYTES, sample_count
+from kspan.linalg.rounding import IMPROVEMENT
 from kspan.linalg.selection import top_k
 from kspan.problem import ElementSparseProblem, require_count
-from kspan.progress import Callback, Monitor, Status
-from kspan.solution import LoadingsSolution
-from kspan.solvers.elementsparse.components import (
-    fill_empty,
-    refit_one,
-    unit_columns,
-    unit_monitor,
-    unit_solution,
-)
-from kspan.solvers.low_rank import low_rank_factor
+from kspan.problem.solution import LoadingsSolution
+from kspan.progress import Monitor, Status
+from kspan.solvers.loadings import fill_empty, refit_one, unit_columns, unit_solution
+from kspan.solvers.method import ElementSparseMethod
+from kspan.solvers.starts import low_rank_factor
 
 # How many sets of supports the ascent starts from.
-N_STARTS = 5
-
-# Sets of directions are bounded in blocks of about this many bytes.
-WORK_BYTES = 1 << 22
-
-# An improvement below this, relative to the value, is rounding.
-IMPROVEMENT = 1e-10
+N_ASCENTS = 5
 
 
-def matching(
-    problem: ElementSparseProblem,
-    *,
-    rank: int = 3,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    n_samples: int = 300,
-    ascent: bool = True,
-    max_iter: int = 100,
-    rng: np.random.Generator,
-    callback: Callback | None = None,
-    time_limit: float | None = None,
-) -> LoadingsSolution:
-    """Find m sparse components that share no feature by bipartite matchings.
+@dataclass(frozen=True, eq=False)
+class Matching(ElementSparseMethod):
+    """Sparse components that share no feature, by bipartite matchings.
+
+    The problem must have at most n_features / n_components features in a component.
 
     Parameters
     ----------
-    problem : ElementSparseProblem
-        With at most n_features / n_components features in a component.
     rank : int
         r, the number of eigenpairs used.
     epsilon : float, optional
@@ -96,39 +76,56 @@ def matching(
         Go on from the best sets to a local maximum on A itself.
     max_iter : int
         Steps of each ascent.
-    rng : numpy.random.Generator
-        Draws the directions.
-    callback, time_limit : see `kspan.progress`
     """
-    d, m, k = problem.n_features, problem.n_components, problem.n_nonzero_coefs
-    if m * k > d:
-        raise ValueError(
-            f"n_components={m} times n_nonzero_coefs={k} is more than n_features={d}: components "
-            "that share no feature do not fit."
-        )
-    require_count("rank", rank, 1)
-    require_count("n_samples", n_samples, 1)
-    require_count("max_iter", max_iter, 0)
-    rank = min(rank, d)
-    if epsilon is not None:
-        n_samples = set_count(epsilon, rank, m, 1.0 / max(d, 2) if delta is None else delta)
-    covariance = UnitCovariance(problem.covariance)
-    monitor = unit_monitor("matching", covariance.unit, callback, time_limit)
-    search = _Search(covariance, m, k, monitor)
-    status = Status.COMPLETED
-    try:
-        V = low_rank_factor(covariance, rank)
-        starts = search.scan(V, _directions(n_samples, V.shape[1], m, rng))
-        if ascent:
-            arrived = [search.ascend(X, max_iter) for X in starts]
-            status = Status.CONVERGED if all(arrived) else Status.MAX_ITER
-    except KeyboardInterrupt:
-        monitor.stopped = Status.INTERRUPTED
-    loadings = fill_empty(search.best, covariance.diagonal())
-    return unit_solution(
-        loadings, covariance, solver="matching", status=monitor.stopped or status,
-        history=search.history, n_iter=search.n_iter,
-    )  # fmt: skip
+
+    name = "matching"
+    summary = "disjoint components, by assignment of features"
+    guarantee = "1 - ε of the optimum on A of low rank, with given probability"
+
+    rank: int = 3
+    epsilon: float | None = None
+    delta: float | None = None
+    n_samples: int = 300
+    ascent: bool = True
+    max_iter: int = 100
+
+    def check_options(self) -> None:
+        """Counts are counts."""
+        require_count("rank", self.rank, 1)
+        require_count("n_samples", self.n_samples, 1)
+        require_count("max_iter", self.max_iter, 0)
+
+    def run(
+        self, problem: ElementSparseProblem, monitor: Monitor, rng: np.random.Generator
+    ) -> LoadingsSolution:
+        """Scan sets of directions, then ascend from the best."""
+        d, m, k = problem.n_features, problem.n_components, problem.n_nonzero_coefs
+        if m * k > d:
+            raise ValueError(
+                f"n_components={m} times n_nonzero_coefs={k} is more than n_features={d}: "
+                "components that share no feature do not fit."
+            )
+        rank, n_samples = min(self.rank, d), self.n_samples
+        if self.epsilon is not None:
+            delta = 1.0 / max(d, 2) if self.delta is None else self.delta
+            n_samples = set_count(self.epsilon, rank, m, delta)
+        covariance = UnitCovariance(problem.covariance)
+        inner = monitor.inner(unit=covariance.unit)
+        matcher = _Matcher(covariance, m, k, inner)
+        status = Status.COMPLETED
+        try:
+            V = low_rank_factor(covariance, rank)
+            starts = matcher.scan(V, _directions(n_samples, V.shape[1], m, rng))
+            if self.ascent:
+                arrived = [matcher.ascend(X, self.max_iter) for X in starts]
+                status = Status.CONVERGED if all(arrived) else Status.MAX_ITER
+        except KeyboardInterrupt:
+            inner.stopped = Status.INTERRUPTED
+        loadings = fill_empty(matcher.best, covariance.diagonal())
+        return unit_solution(
+            loadings, covariance, solver=self.name, status=inner.stopped or status,
+            history=matcher.history, n_iter=matcher.n_iter,
+        )  # fmt: skip
 
 
 def set_count(epsilon: float, rank: int, n_components: int, delta: float) -> int:
@@ -182,7 +179,7 @@ def match(squares: FloatArray, k: int) -> Index:
     return np.stack([np.sort(rows[places[owner == j]]) for j in range(m)])
 
 
-class _Search:
+class _Matcher:
     """The best disjoint components so far, and the two ways to better ones."""
 
     def __init__(self, covariance: Covariance, m: int, k: int, monitor: Monitor):
@@ -199,7 +196,7 @@ class _Search:
         best = 0.0
         for s in np.argsort(-bounds, kind="stable"):
             # What follows cannot be better, on A_r. The ascent wants more than one start.
-            if bounds[s] <= best and len(found) >= N_STARTS:
+            if bounds[s] <= best and len(found) >= N_ASCENTS:
                 break
             X = self._answer(V @ C[s])
             value = float(np.sum((V.T @ X) ** 2))
@@ -210,16 +207,21 @@ class _Search:
             if self._report():
                 break
         found.sort(key=lambda pair: -pair[0])
-        return [X for _, X in found[:N_STARTS]]
+        return [X for _, X in found[:N_ASCENTS]]
 
     def _bounds(self, V: FloatArray, C: FloatArray) -> FloatArray:
-        """Return the sums of the k largest squares of each column, common features or not."""
+        """Return the sums of the k largest squares of each column, common features or not.
+
+        Zero for sets that time does not allow to look at.
+        """
         n, r, m = C.shape
         d, k = len(V), self.k
         columns, Vt = C.transpose(0, 2, 1).reshape(n * m, r), np.ascontiguousarray(V.T)
-        sums = np.empty(n * m)
+        sums = np.zeros(n * m)
         step = max(1, WORK_BYTES // (8 * d))
         for first in range(0, n * m, step):
+            if first and self.monitor.out_of_time():
+                break
             part = slice(first, first + step)
             squares = (columns[part] @ Vt) ** 2
             if k < d:

@@ -39,26 +39,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kspan.arrays import FloatArray
-from kspan.covariance.base import Covariance
+from kspan.arrays import FloatArray, Index, Mask
+from kspan.covariance import Covariance, MaskedCovariance
 from kspan.linalg.nonnegative import towards
-from kspan.linalg.selection import top_k
-from kspan.problem import require_count
+from kspan.linalg.rounding import IMPROVEMENT
+from kspan.linalg.selection import largest_positive, top_k
+from kspan.problem import Choice, NonnegativeProblem, require_count
 from kspan.progress import Monitor, Status
-from kspan.solvers.elementsparse.components import unit_columns
-from kspan.solvers.nonnegative.components import largest_positive
+from kspan.solvers.loadings import largest_variance, unit_columns
+from kspan.solvers.rowsparse.swaps import MAX_IN, MAX_OUT
 
 # Entries of Ax up to this share of the largest are rounding, and not a reason to use a feature.
-NOISE = 1e-13
+ROUNDING_SHARE = 1e-13
 
 # An entry of an eigenvector may be this far below zero, and is then zero.
-SIGN_TOL = 1e-8
+NEGATIVE_TOL = 1e-8
 
-# An improvement below this, relative to the value, is rounding.
-IMPROVEMENT = 1e-10
-
-# How many features may go out and come in, and how many of these pairs are tried in full.
-MAX_OUT, MAX_IN, N_TRIALS = 64, 512, 16
+# How many of the pairs of features that go out and come in are tried in full.
+N_PAIRS = 16
 
 # Power steps on a support before its eigenvector is asked for again.
 INNER_STEPS = 50
@@ -118,24 +116,35 @@ def ascend(
     """
     require_count("k", k, 1)
     require_count("max_iter", max_iter, 0)
-    climb = _Climb(covariance, k, max_iter, Monitor("ascent") if monitor is None else monitor)
-    X = climb.feasible(starts)
+    ascent = _Climb(covariance, k, max_iter, Monitor("ascent") if monitor is None else monitor)
+    X = ascent.feasible(starts)
     converged = False
     try:
-        converged = climb.run(X)
+        converged = ascent.run(X)
         if swaps and converged:
-            converged = climb.swap(X, max_sweeps)
+            converged = ascent.swap(X, max_sweeps)
     except KeyboardInterrupt:
-        climb.monitor.stopped, converged = Status.INTERRUPTED, False
-    values = np.sum(X * climb.products(X), axis=0)
-    return Ascent(X, values, climb.history, climb.n_iter, converged)
+        ascent.monitor.stopped, converged = Status.INTERRUPTED, False
+    values = np.sum(X * ascent.products(X), axis=0)
+    return Ascent(X, values, ascent.history, ascent.n_iter, converged)
 
 
-def largest_variance(covariance: Covariance) -> FloatArray:
-    """Return the unit vector of the feature of largest variance, as a column."""
-    x = np.zeros((covariance.n_features, 1))
-    x[np.argmax(covariance.diagonal())] = 1.0
-    return x
+def climb(
+    problem: NonnegativeProblem, scores: FloatArray, choice: Choice, monitor: Monitor
+) -> Index:
+    """Turn a relaxed selection into a support: from the k best scores up to a local maximum.
+
+    Parameters
+    ----------
+    problem : NonnegativeProblem
+    scores : (d,)
+    choice : what is left of the problem's, when a search has cut it down
+    monitor : asked whether to stop
+    """
+    covariance = MaskedCovariance(problem.covariance, choice.allowed)
+    starts = np.where(choice.allowed, np.sqrt(np.maximum(scores, 0.0)), 0.0)[:, None]
+    quiet = monitor.inner(quiet=True)
+    return np.flatnonzero(ascend(covariance, starts, choice.size, monitor=quiet).best)
 
 
 class _Climb:
@@ -156,7 +165,7 @@ class _Climb:
         Y = np.divide(
             Y, largest, where=largest > 0, out=np.zeros_like(Y)
         )  # keeps its length finite
-        Y[Y <= NOISE] = 0.0
+        Y[Y <= ROUNDING_SHARE] = 0.0
         Y[:, ~Y.any(axis=0)] = largest_variance(self.covariance)
         return unit_columns(Y)
 
@@ -167,47 +176,36 @@ class _Climb:
 
     def run(self, X: FloatArray) -> bool:
         """Take every column to a local maximum; says whether all arrived."""
-        n = X.shape[1]
-        active = list(range(n))
-        on_top = np.zeros(n, dtype=bool)  # is it at the top of its support,
-        last_top = np.zeros(n)  # and what was the last top that it came to?
-        first: dict[bytes, int] = {}  # who came to the top of a support first,
-        follows: dict[int, int] = {}  # and who came later, and goes the same way from there
+        way = _Way(X.shape[1])
         for n_iter in range(self.max_iter + 1):
-            AX = self.products(X[:, active])
-            if self._report(float(np.sum(X[:, active] * AX, axis=0).max())):
-                break
-            if n_iter == self.max_iter:
+            AX = self.products(X[:, way.active])
+            best = float(np.sum(X[:, way.active] * AX, axis=0).max())
+            if self._report(best) or n_iter == self.max_iter:
                 break
             self.n_iter += 1
-            Y = self.feasible(AX)
-            unchanged = ((Y > 0) == (X[:, active] > 0)).all(axis=0)
             still = []
-            for i, j in enumerate(active):
-                if not unchanged[i]:
-                    X[:, j], on_top[j] = Y[:, i], False
-                elif on_top[j]:
-                    continue
-                else:
-                    X[:, j], top = self.top(Y[:, i])
-                    # Features that are copies of each other may be exchanged for ever.
-                    if top <= last_top[j] * (1 + IMPROVEMENT):
-                        continue
-                    on_top[j], last_top[j] = True, top
-                    other = first.setdefault((X[:, j] > 0).tobytes(), j)
-                    if other != j:
-                        follows[j] = other
-                        continue
-                still.append(j)
-            active = still
-            if not active:
+            for j, y in zip(way.active, self.feasible(AX).T, strict=True):
+                if self.monitor.out_of_time() or self._move(X, j, y, way):
+                    still.append(j)
+            way.active = still
+            if not still:
                 break
-        for j in follows:
-            end = follows[j]
-            while end in follows:  # tops only get higher, so nobody follows in circles
-                end = follows[end]
-            X[:, j] = X[:, end]
-        return not active
+        way.join(X)
+        return not way.active
+
+    def _move(self, X: FloatArray, j: int, y: FloatArray, way: "_Way") -> bool:
+        """Move one column to y, or to the top of its support; says whether it goes on."""
+        if not np.array_equal(y > 0, X[:, j] > 0):
+            X[:, j], way.on_top[j] = y, False
+            return True
+        if way.on_top[j]:
+            return False
+        X[:, j], top = self.top(y)
+        # Features that are copies of each other may be exchanged for ever.
+        if top <= way.last_top[j] * (1 + IMPROVEMENT):
+            return False
+        way.on_top[j], way.last_top[j] = True, top
+        return way.is_first(X[:, j] > 0, j)
 
     def _report(self, value: float) -> bool:
         """Tell of the best value so far, and return whether to stop."""
@@ -226,9 +224,9 @@ class _Climb:
             pairs = part.leading(1)
             u = pairs.vectors[:, 0]
             u = u if u @ x >= 0 else -u
-            if u.min() >= -SIGN_TOL:
+            if u.min() >= -NEGATIVE_TOL:
                 full = np.zeros_like(self.variances)
-                full[support] = np.where(u > NOISE, u, 0.0)
+                full[support] = np.where(u > ROUNDING_SHARE, u, 0.0)
                 full /= np.linalg.norm(full)
                 self._tops[key] = full, float(pairs.values[0])
                 return self._tops[key]
@@ -272,26 +270,57 @@ class _Climb:
         # What is left of x without i, of unit length: its value, and its products with A.
         left = np.sqrt(np.maximum(1.0 - weights**2, 0.0))
         rest = value - 2 * weights * g[support] + weights**2 * self.variances[support]
-        rest = np.divide(rest, left**2, where=left > SIGN_TOL, out=np.zeros_like(rest))
+        rest = np.divide(rest, left**2, where=left > NEGATIVE_TOL, out=np.zeros_like(rest))
         outs = top_k(rest, MAX_OUT)
         if not ins.size:
             return None
         support, weights, left, rest = support[outs], weights[outs], left[outs], rest[outs]
         cross = self.covariance.columns(support)[ins].T
         # Without its only feature nothing is left of x.
-        inverse = np.divide(1.0, left, where=left > SIGN_TOL, out=np.zeros_like(left))
+        inverse = np.divide(1.0, left, where=left > NEGATIVE_TOL, out=np.zeros_like(left))
         coupling = (g[ins] - weights[:, None] * cross) * inverse[:, None]
         scores = _combined(rest[:, None], coupling, self.variances[ins])
-        best = top_k(scores.ravel(), N_TRIALS)
+        best = top_k(scores.ravel(), N_PAIRS)
         ranked = best[np.argsort(-scores.ravel()[best], kind="stable")]
         for i, j in zip(*np.unravel_index(ranked, scores.shape), strict=True):
             trial = x.copy()
             trial[support[i]] = 0.0
-            trial[ins[j]] = max(weights[i], SIGN_TOL)
+            trial[ins[j]] = max(weights[i], NEGATIVE_TOL)
             found, top = self.top(trial / np.linalg.norm(trial))
             if top > value * (1 + IMPROVEMENT):
                 return found
         return None
+
+
+class _Way:
+    """How far the columns have got.
+
+    Attributes
+    ----------
+    active : those that are still on their way
+    on_top, last_top : is it at the top of its support, and what was the last top it came to
+    """
+
+    def __init__(self, n: int):
+        self.active = list(range(n))
+        self.on_top = np.zeros(n, dtype=bool)
+        self.last_top = np.zeros(n)
+        self._first: dict[bytes, int] = {}  # who came to the top of a support first,
+        self._follows: dict[int, int] = {}  # and who came later, and goes the same way from there
+
+    def is_first(self, inside: Mask, j: int) -> bool:
+        """Say whether nobody was at the top of this support before; else j follows that one."""
+        other = self._first.setdefault(inside.tobytes(), j)
+        if other != j:
+            self._follows[j] = other
+        return other == j
+
+    def join(self, X: FloatArray) -> None:
+        """Take those who followed to where the others went."""
+        for j, end in self._follows.items():
+            while end in self._follows:  # tops only get higher, so nobody follows in circles
+                end = self._follows[end]
+            X[:, j] = X[:, end]
 
 
 def _combined(one: FloatArray | float, coupling: FloatArray, other: FloatArray) -> FloatArray:

@@ -30,37 +30,26 @@ that of the comparison in Asteris, Papailiopoulos, Dimakis (ICML 2014), which ta
 of a component out.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from kspan.arrays import FloatArray, Mask
-from kspan.covariance.base import Covariance
+from kspan.covariance import Covariance, UnitCovariance
 from kspan.problem import NonnegativeProblem, require_count
-from kspan.progress import Callback, Monitor, Status
-from kspan.solution import LoadingsSolution
-from kspan.solvers.elementsparse.components import Component, unit_columns
-from kspan.solvers.nonnegative.ascent import largest_variance
-from kspan.solvers.nonnegative.components import one_by_one
+from kspan.progress import Monitor, Status
+from kspan.solvers.loadings import largest_variance, unit_columns
+from kspan.solvers.method import require_tol
+from kspan.solvers.one_by_one import Component, NonnegativeOneByOneMethod
 
 
-def em(
-    problem: NonnegativeProblem,
-    *,
-    rng: np.random.Generator,
-    n_restarts: int = 5,
-    max_iter: int = 100,
-    tol: float = 1e-3,
-    renormalise: bool = True,
-    deflation: str = "remove",
-    callback: Callback | None = None,
-    time_limit: float | None = None,
-) -> LoadingsSolution:
-    """Find m nonnegative sparse components by EM from random starts.
+@dataclass(frozen=True, eq=False)
+class EM(NonnegativeOneByOneMethod):
+    """Nonnegative sparse components by EM from random starts.
 
     Parameters
     ----------
-    problem : NonnegativeProblem
-    rng : numpy.random.Generator
-        Draws the starts.
+    deflation : {"remove", "projection", "orthogonalized"}
     n_restarts : int
         Number of starts for each component.
     max_iter : int
@@ -69,31 +58,40 @@ def em(
         Stop when the variance changes by less than this share of itself.
     renormalise : bool
         Iterate again on the features found, without the threshold.
-    deflation : {"remove", "projection", "orthogonalized"}
-    callback, time_limit : see `kspan.progress`
     """
-    require_count("n_restarts", n_restarts, 1)
-    require_count("max_iter", max_iter, 1)
-    if not tol >= 0:
-        raise ValueError(f"tol must not be negative, got {tol!r}.")
-    k = problem.n_nonzero_coefs
 
-    def find(covariance: Covariance, start: FloatArray | None, monitor: Monitor) -> Component:
-        runs = _Runs(covariance, max_iter, tol, monitor)
-        varied = covariance.diagonal() > 0
-        W = unit_columns(np.abs(rng.standard_normal((varied.size, n_restarts))) * varied[:, None])
-        W, settled = runs.iterate(W, k)
-        if renormalise and k < np.count_nonzero(varied) and not monitor.stopped:
+    name = "em"
+    summary = "expectation-maximisation from random starts"
+
+    n_restarts: int = 5
+    max_iter: int = 100
+    tol: float = 1e-3
+    renormalise: bool = True
+
+    def check_options(self) -> None:
+        """Counts are counts, and the tolerance is one."""
+        super().check_options()
+        require_count("n_restarts", self.n_restarts, 1)
+        require_count("max_iter", self.max_iter, 1)
+        require_tol(self.tol)
+
+    def find(
+        self, left: UnitCovariance, problem: NonnegativeProblem, start: FloatArray | None,
+        monitor: Monitor, rng: np.random.Generator,
+    ) -> Component:  # fmt: skip
+        """Iterate from all starts; the best one counts."""
+        k = problem.n_nonzero_coefs
+        runs = _Runs(left, self.max_iter, self.tol, monitor)
+        varied = left.diagonal() > 0
+        W = np.abs(rng.standard_normal((varied.size, self.n_restarts))) * varied[:, None]
+        W, settled = runs.iterate(unit_columns(W), k)
+        if self.renormalise and k < np.count_nonzero(varied) and not monitor.stopped:
             W, settled = runs.iterate(W, None)
-        values = np.sum(W * covariance.matmat(W), axis=0)
+        values = np.sum(W * left.matmat(W), axis=0)
         best = int(np.argmax(values))
         status = Status.CONVERGED if settled[best] else monitor.stopped or Status.MAX_ITER
         history = [*runs.history, float(values[best])]
         return Component(W[:, best], history, runs.n_iter, status)
-
-    return one_by_one(
-        problem, find, name="em", deflation=deflation, callback=callback, time_limit=time_limit
-    )
 
 
 class _Runs:

@@ -35,54 +35,36 @@ less than 0.001 percent; so does this.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
 from kspan.arrays import FloatArray
-from kspan.covariance.base import Covariance
-from kspan.covariance.unit import UnitCovariance
+from kspan.covariance import Covariance, UnitCovariance
 from kspan.problem import NonnegativeProblem, require_count
-from kspan.progress import Callback, Monitor, Status
-from kspan.solution import LoadingsSolution
-from kspan.solvers.elementsparse.components import (
-    Trial,
-    fill_empty,
-    joint_variance,
-    unit_columns,
-    unit_monitor,
-    unit_solution,
-    worst,
-)
+from kspan.problem.solution import LoadingsSolution
+from kspan.progress import Monitor, Status, worst
+from kspan.solvers.loadings import fill_empty, joint_variance, unit_columns, unit_solution
+from kspan.solvers.method import NonnegativeMethod, require_tol
+from kspan.solvers.penalty_search import Trial
 
 # Up to this many features A is formed; wide data never needs it.
-FORM_LIMIT = 4096
+COVARIANCE_LIMIT = 4096
 
 # Width of the interval of β, relative to its end, at which k features are given up.
-PENALTY_WIDTH = 1e-4
+BETA_WIDTH = 1e-4
 
 # Newton's method on a convex function ends earlier than this.
 MAX_NEWTON = 100
 
 
-def nspca(
-    problem: NonnegativeProblem,
-    *,
-    alpha: float = 3.0,
-    beta: float | None = None,
-    cut: bool = True,
-    n_restarts: int = 5,
-    max_iter: int = 500,
-    tol: float = 1e-5,
-    rng: np.random.Generator,
-    callback: Callback | None = None,
-    time_limit: float | None = None,
-) -> LoadingsSolution:
-    """Find m nonnegative sparse components at once by coordinate descent.
+@dataclass(frozen=True, eq=False)
+class NSPCA(NonnegativeMethod):
+    """Nonnegative sparse components at once by coordinate descent.
 
     Parameters
     ----------
-    problem : NonnegativeProblem
     alpha : float
         Weight of orthonormality, positive, in units of the largest eigenvalue.
     beta : float, optional
@@ -97,42 +79,63 @@ def nspca(
         Scans from a start, for each β.
     tol : float
         Stop when a scan gains less than this share of the objective.
-    rng : numpy.random.Generator
-        Draws the starts.
-    callback, time_limit : see `kspan.progress`
     """
-    _check(alpha, beta, n_restarts, max_iter, tol)
-    m, k = problem.n_components, problem.n_nonzero_coefs
-    covariance = UnitCovariance(problem.covariance)
-    monitor = unit_monitor("nspca", covariance.unit, callback, time_limit)
-    loadings: FloatArray = np.zeros((problem.n_features, m))
-    best = -1.0
-    history: list[float] = []
-    n_iter, status = 0, Status.COMPLETED
-    try:
-        descent = _Descent(covariance, alpha, max_iter, tol, monitor)
-        for _ in range(n_restarts):
-            start = descent.start(rng.random((problem.n_features, m)))
-            search = descent.search(start, k, cut) if beta is None else descent.at(start, k, beta)
-            history += search.history
-            n_iter += search.n_iter
-            if search.loadings is not None and search.value > best:
-                best, loadings, status = search.value, search.loadings, search.status
-            if monitor.stopped:
-                break
-    except KeyboardInterrupt:
-        monitor.stopped = Status.INTERRUPTED
-    loadings = fill_empty(loadings, covariance.diagonal())
-    history = [*history, joint_variance(covariance, loadings)]
-    return unit_solution(
-        loadings, covariance, solver="nspca",
-        status=worst([status, monitor.stopped or Status.CONVERGED]),
-        history=np.maximum.accumulate(history).tolist(), n_iter=n_iter,
-    )  # fmt: skip
+
+    name = "nspca"
+    summary = "coordinate descent, all components at once"
+    guarantee = "the penalised objective never falls"
+
+    alpha: float = 3.0
+    beta: float | None = None
+    cut: bool = True
+    n_restarts: int = 5
+    max_iter: int = 500
+    tol: float = 1e-5
+
+    def check_options(self) -> None:
+        """Weights are in range, and counts are counts."""
+        if not (np.isfinite(self.alpha) and self.alpha > 0):
+            raise ValueError(f"alpha must be a positive number, got {self.alpha!r}.")
+        if self.beta is not None and not (np.isfinite(self.beta) and self.beta >= 0):
+            raise ValueError(f"beta must be a finite number, 0 or more, got {self.beta!r}.")
+        require_count("n_restarts", self.n_restarts, 1)
+        require_count("max_iter", self.max_iter, 1)
+        require_tol(self.tol)
+
+    def run(
+        self, problem: NonnegativeProblem, monitor: Monitor, rng: np.random.Generator
+    ) -> LoadingsSolution:
+        """Descend from all starts; the best one counts."""
+        d, m, k = problem.n_features, problem.n_components, problem.n_nonzero_coefs
+        covariance = UnitCovariance(problem.covariance)
+        inner = monitor.inner(unit=covariance.unit)
+        best = _BetasTried()
+        history: list[float] = []
+        n_iter = 0
+        try:
+            descent = _Descent(covariance, self, inner)
+            for _ in range(self.n_restarts):
+                tried = descent.tried(descent.start(rng.random((d, m))), k)
+                history += tried.history
+                n_iter += tried.n_iter
+                if tried.loadings is not None and tried.value > best.value:
+                    best = tried
+                if inner.stopped:
+                    break
+        except KeyboardInterrupt:
+            inner.stopped = Status.INTERRUPTED
+        found = np.zeros((d, m)) if best.loadings is None else best.loadings
+        loadings = fill_empty(found, covariance.diagonal())
+        history = [*history, joint_variance(covariance, loadings)]
+        return unit_solution(
+            loadings, covariance, solver=self.name,
+            status=worst([best.status, inner.stopped or Status.CONVERGED]),
+            history=np.maximum.accumulate(history).tolist(), n_iter=n_iter,
+        )  # fmt: skip
 
 
-class _Search:
-    """The best loadings of the β tried from one start, and as in `Component`."""
+class _BetasTried:
+    """The best loadings of the β tried from one start, and how they were found."""
 
     def __init__(self) -> None:
         self.loadings: FloatArray | None = None
@@ -158,14 +161,10 @@ class _Search:
 class _Descent:
     """The raster scans for a covariance, at any β."""
 
-    def __init__(
-        self, covariance: UnitCovariance, alpha: float, max_iter: int, tol: float,
-        monitor: Monitor,
-    ):  # fmt: skip
-        self.covariance, self.max_iter, self.tol = covariance, max_iter, tol
-        self.monitor = monitor
+    def __init__(self, covariance: UnitCovariance, options: NSPCA, monitor: Monitor):
+        self.covariance, self.options, self.monitor = covariance, options, monitor
         self.largest = float(covariance.leading(1).values[0])
-        self.alpha = alpha * self.largest
+        self.alpha = options.alpha * self.largest
         self.variances = covariance.diagonal()
         self.rows, self.factored = _rows(covariance)
 
@@ -173,30 +172,32 @@ class _Descent:
         """Return columns of length one without constant features."""
         return unit_columns(np.where(self.variances[:, None] > 0, U, 0.0))
 
-    def at(self, start: FloatArray, k: int, beta: float) -> _Search:
-        """Return what one β gives."""
-        search = _Search()
-        search.add(self.run(start, beta * self.largest), k, True, self.covariance, self.monitor)
-        return search
+    def tried(self, start: FloatArray, k: int) -> _BetasTried:
+        """Return what the β of the user gives, or the best of many."""
+        if self.options.beta is None:
+            return self._bisect(start, k)
+        tried, beta = _BetasTried(), self.options.beta * self.largest
+        tried.add(self.run(start, beta), k, True, self.covariance, self.monitor)
+        return tried
 
-    def search(self, start: FloatArray, k: int, cut: bool) -> _Search:
+    def _bisect(self, start: FloatArray, k: int) -> _BetasTried:
         """Bisect β for at most k features in every column."""
         # For u = sx, ‖x‖ = 1, no s gives more than u = 0 when β is at least this: 1'x ≥ 1 and
         # x'Ax ≤ λ₁.
         both = self.largest + self.alpha
         low, high = 0.0, both / 3 * np.sqrt(2 * both / (3 * self.alpha))
-        beta, search = 0.0, _Search()
+        beta, search = 0.0, _BetasTried()
         try:
             while True:
                 trial = self.run(start, beta)
                 most = int(trial.n_features.max())
-                usable = cut or most <= k
+                usable = self.options.cut or most <= k
                 stop = search.add(trial, k, usable, self.covariance, self.monitor)
                 if most > k:
                     low, start = beta, trial.loadings
                 else:
                     high = beta
-                if stop or most == k or high - low <= PENALTY_WIDTH * high:
+                if stop or most == k or high - low <= BETA_WIDTH * high:
                     return search
                 beta = (low + high) / 2
         except KeyboardInterrupt:
@@ -208,7 +209,7 @@ class _Descent:
         U = start.copy()
         scan = _compiled_scan()
         n_iter, converged = 0, False
-        while not converged and n_iter < self.max_iter and not self.monitor.out_of_time():
+        while not converged and n_iter < self.options.max_iter and not self.monitor.out_of_time():
             n_iter += 1
             # Made anew for every scan, so that rounding does not pile up.
             products = np.ascontiguousarray((self.rows.T @ U).T)
@@ -217,7 +218,7 @@ class _Descent:
             gain = scan(
                 self.rows, self.factored, self.variances, U, products, gram, self.alpha, beta
             )
-            converged = gain <= self.tol * size
+            converged = gain <= self.options.tol * size
         return Trial(U, U, n_iter, converged)
 
     def _size(self, U: FloatArray, products: FloatArray, gram: FloatArray) -> float:
@@ -233,10 +234,10 @@ def _rows(covariance: UnitCovariance) -> tuple[FloatArray, bool]:
     if X is not None:
         return np.ascontiguousarray(X.T), True
     d = covariance.n_features
-    if d > FORM_LIMIT:
+    if d > COVARIANCE_LIMIT:
         raise ValueError(
             f"nspca forms a covariance matrix, for which n_features={d} is too many: at most "
-            f"{FORM_LIMIT}, unless the data is dense and has fewer samples than features."
+            f"{COVARIANCE_LIMIT}, unless the data is dense and has fewer samples than features."
         )
     return np.ascontiguousarray(covariance.submatrix(np.arange(d))), False
 
@@ -327,18 +328,7 @@ def _compiled_scan() -> Callable[..., float]:
     """Compile the scan; only then is the compiler imported."""
     from numba.extending import register_jitable
 
-    from kspan.linalg.compiled import compiled
+    from kspan.linalg.machine import compiled
 
     register_jitable(best_entry)
     return compiled(raster_scan)
-
-
-def _check(alpha: float, beta: float | None, n_restarts: int, max_iter: int, tol: float) -> None:
-    if not (np.isfinite(alpha) and alpha > 0):
-        raise ValueError(f"alpha must be a positive number, got {alpha!r}.")
-    if beta is not None and not (np.isfinite(beta) and beta >= 0):
-        raise ValueError(f"beta must be a finite number, 0 or more, got {beta!r}.")
-    require_count("n_restarts", n_restarts, 1)
-    require_count("max_iter", max_iter, 1)
-    if not tol >= 0:
-        raise ValueError(f"tol must not be negative, got {tol!r}.")

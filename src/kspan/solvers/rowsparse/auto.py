@@ -18,46 +18,36 @@ Guarantee: never worse than Go and IPU from the low-rank start, but for data tha
 candidates.
 """
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
-from kspan.arrays import FloatArray
-from kspan.linalg.threads import one_blas_thread
+from kspan.linalg.machine import one_blas_thread
 from kspan.problem import RowSparseProblem, require_count
-from kspan.progress import Callback, Monitor, Status
-from kspan.solution import Candidate, Solution
-from kspan.solvers.rowsparse.candidates import by_candidates, candidate_count, size_of_all
+from kspan.problem.solution import Candidate, Solution
+from kspan.progress import Monitor, Status
+from kspan.solvers.method import RowSparseMethod
+from kspan.solvers.rowsparse.candidates import Found, on_candidates, wants_candidates
 from kspan.solvers.rowsparse.fps import convex_candidate
 from kspan.solvers.rowsparse.go import low_rank_candidate
-from kspan.solvers.rowsparse.ipu import IPU
-from kspan.solvers.rowsparse.row_scores import from_subspaces, run_rule
-from kspan.solvers.rowsparse.swaps import improve_by_swaps
-from kspan.solvers.starts import Init, given_subspace, random_subspace
+from kspan.solvers.rowsparse.ipu import PROXY
+from kspan.solvers.rowsparse.moves import IPU_STEPS, SWEEPS, Climber, kicked, random_starts
+from kspan.solvers.rowsparse.row_scores import from_subspaces
+from kspan.solvers.starts import STARTS, Init, given_subspace
 
 # How many of the distinct results of IPU go on to the swaps.
 N_POLISHED = 5
 
 
-def auto(
-    problem: RowSparseProblem,
-    *,
-    init: Init = "low-rank",
-    rng: np.random.Generator,
-    n_restarts: int | None = None,
-    max_iter: int = 20,
-    max_sweeps: int = 50,
-    n_kicks: int | None = None,
-    callback: Callback | None = None,
-    time_limit: float | None = None,
-) -> Solution:
-    """Find the best support that the budget allows.
+@dataclass(frozen=True, eq=False)
+class Auto(RowSparseMethod):
+    """The best support that the budget allows.
 
     Parameters
     ----------
-    problem : RowSparseProblem
     init : {"low-rank", "convex", "variance", "random"} or (d, m) array
         An array and the convex relaxation are added to the starts; the other names change
         nothing, as such starts are used anyway.
-    rng : numpy.random.Generator
     n_restarts : int, optional
         Starts beyond the low-rank one. By default 96, fewer (down to 12) when k is above 100:
         about as many as take a few seconds.
@@ -68,118 +58,92 @@ def auto(
     n_kicks : int, optional
         Random exchanges of the best support, each followed by IPU and swaps. By default a
         quarter of the restarts.
-    callback, time_limit : see `kspan.progress`
     """
-    for name, count in (("n_restarts", n_restarts), ("n_kicks", n_kicks)):
-        if count is not None:
-            require_count(name, count, 0)
-    monitor = Monitor("auto", callback, time_limit)
-    few = candidate_count(problem) < size_of_all(problem)
-    if few and problem.covariance.reads_are_costly and isinstance(init, str):
-        return by_candidates(
-            problem,
-            lambda small: auto(
-                small, rng=rng, n_restarts=n_restarts, max_iter=max_iter, max_sweeps=max_sweeps,
-                n_kicks=n_kicks, callback=callback, time_limit=monitor.time_left(),
-            ),
-            rng=rng, monitor=monitor,
+
+    name = "auto"
+    summary = "Go, IPU from many starts, pair swaps, random kicks"
+    guarantee = "never worse than Go and IPU"
+    starts = STARTS
+
+    init: Init = "low-rank"
+    n_restarts: int | None = None
+    max_iter: int = IPU_STEPS
+    max_sweeps: int = SWEEPS
+    n_kicks: int | None = None
+
+    def check_options(self) -> None:
+        """Budgets are counts."""
+        for name in ("n_restarts", "n_kicks", "max_iter", "max_sweeps"):
+            if (count := getattr(self, name)) is not None:
+                require_count(name, count, 0)
+
+    def run(
+        self, problem: RowSparseProblem, monitor: Monitor, rng: np.random.Generator
+    ) -> Solution:
+        """Search among all features or, if reads are costly, among candidates."""
+        if isinstance(self.init, str) and wants_candidates(problem):
+            return self._run_on_candidates(problem, monitor, rng)
+        climber = Climber(
+            problem, low_rank_candidate(problem), monitor, max_iter=self.max_iter,
+            max_sweeps=self.max_sweeps,
         )  # fmt: skip
-    if n_restarts is None:
-        n_restarts = int(np.clip(9600 // problem.n_features_to_select, 12, 96))
-    if n_kicks is None:
-        n_kicks = n_restarts // 4
-    history: list[float] = []
-    n_iter = 0
-    best = low_rank_candidate(problem)
+        try:
+            with one_blas_thread():
+                self._climb(climber, rng)
+        except KeyboardInterrupt:
+            monitor.stopped = Status.INTERRUPTED
+        best = climber.best
+        return Solution.from_candidate(
+            best, n_features=problem.n_features, solver=self.name,
+            status=monitor.stopped or Status.COMPLETED,
+            history=climber.history or [best.objective], n_iter=climber.n_iter,
+        )  # fmt: skip
 
-    def ascend(starts: list[Candidate]) -> list[Candidate]:
-        """IPU on all starts; distinct results, best first."""
-        nonlocal best, n_iter
-        run = run_rule(problem, IPU, starts, max_iter=max_iter, monitor=monitor)
-        n_iter += run.n_iter
-        history.extend(max(value, best.objective) for value in run.history)
-        if run.best.objective > best.objective:
-            best = run.best
-        distinct = {c.support.tobytes(): c for c in run.last}
-        return sorted(distinct.values(), key=lambda c: -c.objective)
+    def _climb(self, climber: Climber, rng: np.random.Generator) -> None:
+        """Climb from all starts, polish the best ends, then kick the very best."""
+        problem, monitor = climber.problem, climber.monitor
+        if problem.choice.size == problem.n_features:  # nothing to choose
+            monitor.report(climber.best.objective)
+            climber.history.append(climber.best.objective)
+            return
+        n_restarts, n_kicks = self.n_restarts, self.n_kicks
+        if n_restarts is None:
+            n_restarts = int(np.clip(9600 // problem.choice.size, 12, 96))
+        if n_kicks is None:
+            n_kicks = n_restarts // 4
+        starts = [climber.best, *self._given_starts(problem, monitor)]
+        if not monitor.out_of_time():
+            starts += random_starts(problem, n_restarts, rng, monitor)
+        ends = climber.ascend(starts)
+        for candidate in ends[:N_POLISHED]:
+            if monitor.stopped is None:
+                climber.polish(candidate)
+        for _ in range(n_kicks):
+            if monitor.stopped is not None:
+                break
+            kick = problem.refit(kicked(problem, climber.best.support, rng))
+            climber.polish(climber.ascend([kick])[0])
 
-    def polish(candidate: Candidate) -> Candidate:
-        """Swaps, then IPU, then swaps again if IPU moved on."""
-        nonlocal best, n_iter
-        for _ in range(3):
-            swapped, _settled = improve_by_swaps(
-                problem, candidate, max_sweeps=max_sweeps, monitor=monitor
-            )
-            n_iter += 1
-            moved = ascend([swapped])[0] if monitor.stopped is None else swapped
-            best = max(best, swapped, moved, key=lambda c: c.objective)
-            history.append(best.objective)
-            if monitor.stopped or moved.objective <= swapped.objective * (1 + 1e-12):
-                return max(swapped, moved, key=lambda c: c.objective)
-            candidate = moved
-        return candidate
+    def _given_starts(self, problem: RowSparseProblem, monitor: Monitor) -> list[Candidate]:
+        """Return the start that the user asks for, unless there is one like it anyway."""
+        if not isinstance(self.init, str):
+            return from_subspaces(problem, PROXY, [given_subspace(problem, self.init)], monitor)
+        return [convex_candidate(problem, monitor)] if self.init == "convex" else []
 
-    try:
-        with one_blas_thread():
-            if problem.n_features_to_select < problem.n_features:
-                starts = [best]
-                if not isinstance(init, str):
-                    starts += from_subspaces(problem, IPU, [given_subspace(problem, init)])
-                elif init == "convex":
-                    starts.append(convex_candidate(problem, monitor))
-                if n_restarts:
-                    starts += from_subspaces(problem, IPU, _subspaces(problem, n_restarts, rng))
-                results = ascend(starts)
-                for candidate in results[:N_POLISHED]:
-                    if monitor.stopped is None:
-                        polish(candidate)
-                for _ in range(n_kicks):
-                    if monitor.stopped is not None:
-                        break
-                    polish(ascend([_kick(problem, best, rng)])[0])
-            else:
-                monitor.report(best.objective)
-                history.append(best.objective)
-    except KeyboardInterrupt:
-        monitor.stopped = Status.INTERRUPTED
-    return Solution.from_candidate(
-        best, n_features=problem.n_features, solver="auto",
-        status=monitor.stopped or Status.COMPLETED, history=history or [best.objective],
-        n_iter=n_iter,
-    )  # fmt: skip
+    def _run_on_candidates(
+        self, problem: RowSparseProblem, monitor: Monitor, rng: np.random.Generator
+    ) -> Solution:
+        rounds: list[Solution] = []
 
+        def work(small: RowSparseProblem) -> Found[Solution]:
+            solution = self.run(small, monitor, rng)
+            rounds.append(solution)
+            return Found(solution, solution.loadings, solution.objective)
 
-def _subspaces(
-    problem: RowSparseProblem, n_restarts: int, rng: np.random.Generator
-) -> list[FloatArray]:
-    """A third each: uniformly random, unit vectors drawn by variance, leading eigenvectors."""
-    d, m = problem.n_features, problem.n_components
-    variances = np.where(problem.allowed, problem.covariance.diagonal(), 0.0)
-    chance = variances / variances.sum() if variances.sum() > 0 else np.full(d, 1 / d)
-    n_likely = int(np.count_nonzero(chance))
-    wide = problem.covariance.leading(min(d, 2 * m + 2)).vectors
-    subspaces = []
-    for i in range(n_restarts):
-        if i % 3 == 0 and n_likely >= m:
-            W = np.zeros((d, m))
-            W[rng.choice(d, m, replace=False, p=chance), np.arange(m)] = 1.0
-        elif i % 3 == 1:
-            W = wide @ random_subspace(wide.shape[1], m, rng)
-        else:
-            W = random_subspace(d, m, rng)
-        subspaces.append(W)
-    return subspaces
-
-
-def _kick(problem: RowSparseProblem, candidate: Candidate, rng: np.random.Generator) -> Candidate:
-    """Exchange about a third of the features that are free to go for random others."""
-    free = np.setdiff1d(candidate.support, problem.include)
-    outside = problem.allowed.copy()
-    outside[candidate.support] = False
-    pool = np.flatnonzero(outside)
-    count = min(max(1, free.size // 3), pool.size, free.size)
-    if not count:
-        return candidate
-    gone = rng.choice(free, count, replace=False)
-    come = rng.choice(pool, count, replace=False)
-    return problem.refit(np.sort(np.append(np.setdiff1d(candidate.support, gone), come)))
+        found = on_candidates(problem, work, rng=rng, monitor=monitor)
+        history = np.concatenate([solution.history for solution in rounds])
+        return replace(
+            found.result, support=found.features[found.result.support],
+            n_features=problem.n_features, history=np.maximum.accumulate(history),
+            n_iter=sum(solution.n_iter for solution in rounds),
+        )  # fmt: skip

@@ -11,82 +11,74 @@ which gives the first value to beat, and one for the covariance of the allowed f
 Guarantee: optimal, by enumeration.
 """
 
-from itertools import combinations, islice
-from math import comb
+from dataclasses import dataclass
 
 import numpy as np
 
 from kspan.arrays import FloatArray
 from kspan.linalg.eigen import power_of_two
 from kspan.problem import RowSparseProblem
-from kspan.progress import Callback, Monitor, Status
-from kspan.solution import Solution
+from kspan.problem.solution import Solution
+from kspan.progress import Monitor, Status
+from kspan.solvers.method import RowSparseMethod
 from kspan.solvers.rowsparse.go import low_rank_candidate
 
-BATCH = 4096
 
-
-def brute_force(
-    problem: RowSparseProblem,
-    *,
-    max_supports: int = 2_000_000,
-    callback: Callback | None = None,
-    time_limit: float | None = None,
-) -> Solution:
-    """Try every support.
+@dataclass(frozen=True, eq=False)
+class BruteForce(RowSparseMethod):
+    """Try every support; reports come batch by batch.
 
     Parameters
     ----------
-    problem : RowSparseProblem
     max_supports : int
         Refuse, with `ValueError`, when there are more than this.
-    callback, time_limit : see `kspan.progress`
-        Reports come batch by batch.
     """
-    include = np.asarray(problem.include, dtype=np.intp)
-    free = np.setdiff1d(np.flatnonzero(problem.allowed), include)
-    n_free = problem.n_features_to_select - include.size
-    n_supports = comb(free.size, n_free)
-    if n_supports > max_supports:
-        raise ValueError(
-            f"Brute force would have to try {n_supports:,} supports; the limit is "
-            f"max_supports={max_supports:,}. Use solver='auto', or raise the limit."
-        )
-    monitor = Monitor("brute-force", callback, time_limit)
-    pool = np.sort(np.concatenate([free, include]))
-    A = problem.covariance.submatrix(pool)
-    unit = power_of_two(float(np.abs(np.diagonal(A)).max()))  # squares stay in range
-    A = A / unit
-    fixed = np.searchsorted(pool, include)
-    choices = combinations(np.searchsorted(pool, free).tolist(), n_free)
-    m = problem.n_components
-    first = low_rank_candidate(problem)
-    best_value, best_support = first.objective / unit, first.support
-    history: list[float] = []
-    status = Status.COMPLETED
-    try:
-        while batch := list(islice(choices, BATCH)):
-            chosen = np.array(batch, dtype=np.intp).reshape(len(batch), n_free)
-            forced = np.broadcast_to(fixed, (len(batch), fixed.size))
-            supports = np.sort(np.hstack([chosen, forced]), axis=1)
-            stack = A[supports[:, :, None], supports[:, None, :]]
-            promising = np.flatnonzero(_upper_bounds(stack, m) > best_value)
-            if promising.size:
-                values = np.linalg.eigvalsh(stack[promising])[:, -m:].sum(axis=1)
-                winner = int(np.argmax(values))
-                if values[winner] > best_value:
-                    best_value = float(values[winner])
-                    best_support = pool[supports[promising[winner]]]
-            history.append(best_value * unit)
-            if monitor.report(history[-1]):
-                status = monitor.stopped or status
-                break
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    return Solution.from_candidate(
-        problem.refit(best_support), n_features=problem.n_features, solver="brute-force",
-        status=status, history=history or [best_value * unit], n_iter=len(history),
-    )  # fmt: skip
+
+    name = "brute-force"
+    summary = "every support"
+    guarantee = "optimal"
+
+    max_supports: int = 2_000_000
+
+    def run(
+        self, problem: RowSparseProblem, monitor: Monitor, rng: np.random.Generator
+    ) -> Solution:
+        """Enumerate, from Go's value upwards."""
+        choice, m = problem.choice, problem.n_components
+        if choice.n_supports > self.max_supports:
+            raise ValueError(
+                f"Brute force would have to try {choice.n_supports:,} supports; the limit is "
+                f"max_supports={self.max_supports:,}. Use solver='auto', or raise the limit."
+            )
+        pool = choice.features
+        A = problem.covariance.submatrix(pool)
+        unit = power_of_two(float(np.abs(np.diagonal(A)).max()))  # squares stay in range
+        A = A / unit
+        first = low_rank_candidate(problem)
+        best_value, best_support = first.objective / unit, first.support
+        history: list[float] = []
+        status = Status.COMPLETED
+        try:
+            for supports in choice.supports():
+                places = np.searchsorted(pool, supports)
+                stack = A[places[:, :, None], places[:, None, :]]
+                promising = np.flatnonzero(_upper_bounds(stack, m) > best_value)
+                if promising.size:
+                    values = np.linalg.eigvalsh(stack[promising])[:, -m:].sum(axis=1)
+                    winner = int(np.argmax(values))
+                    if values[winner] > best_value:
+                        best_value = float(values[winner])
+                        best_support = supports[promising[winner]]
+                history.append(best_value * unit)
+                if monitor.report(history[-1]):
+                    status = monitor.stopped or status
+                    break
+        except KeyboardInterrupt:
+            status = monitor.stopped = Status.INTERRUPTED
+        return Solution.from_candidate(
+            problem.refit(best_support), n_features=problem.n_features, solver=self.name,
+            status=status, history=history or [best_value * unit], n_iter=len(history),
+        )  # fmt: skip
 
 
 def _upper_bounds(stack: FloatArray, m: int) -> FloatArray:

@@ -27,59 +27,55 @@ Differs from the paper in: adaptive sampling draws without replacement, so that 
 are chosen. For k too small for the dual set, m columns are drawn by variance in its place.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
 from kspan.problem import RowSparseProblem
-from kspan.progress import Callback, Monitor, Status
-from kspan.solution import Candidate, Solution
+from kspan.problem.solution import Candidate, Solution
+from kspan.progress import Monitor
+from kspan.solvers.method import RowSparseMethod
+from kspan.solvers.rowsparse.go import one_step_solution
 
 
-def cssp(
-    problem: RowSparseProblem,
-    *,
-    rng: np.random.Generator,
-    columns: Literal["leverage", "dual-set"] = "leverage",
-    refine: bool = False,
-    callback: Callback | None = None,
-    time_limit: float | None = None,
-) -> Solution:
-    """Choose columns and encode.
+@dataclass(frozen=True, eq=False)
+class CSSP(RowSparseMethod):
+    """Choose columns and encode; there is nothing to stop.
 
     Parameters
     ----------
-    problem : RowSparseProblem
-    rng : numpy.random.Generator
-        Used by "dual-set" only.
     columns : {"leverage", "dual-set"}
-        How the features are chosen.
+        How the features are chosen; the second draws some of them.
     refine : bool
         Take the leading eigenvectors of A on the chosen features, which explain the most
         variance there, instead of the paper's encoder.
-    callback, time_limit : see `kspan.progress`
-        One report at the end; there is nothing to stop.
     """
-    if columns not in ("leverage", "dual-set"):
-        raise ValueError(f"columns must be 'leverage' or 'dual-set', got {columns!r}.")
-    monitor = Monitor("cssp", callback, time_limit)
-    if columns == "leverage":
-        V = problem.covariance.leading(problem.n_components).vectors
-        support = problem.select(np.einsum("ij,ij->i", V, V))
-    else:
-        support = _dual_set_then_adaptive(problem, rng)
-    best = problem.refit(support) if refine else encoder(problem, support)
-    status = Status.COMPLETED
-    try:
-        monitor.report(best.objective)
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    return Solution.from_candidate(
-        best, n_features=problem.n_features, solver="cssp", status=status,
-        history=[best.objective], n_iter=1,
-    )  # fmt: skip
+
+    name = "cssp"
+    summary = "columns that span the data well"
+    guarantee = 'reconstruction error near that of PCA, in expectation ("dual-set")'
+
+    columns: Literal["leverage", "dual-set"] = "leverage"
+    refine: bool = False
+
+    def check_options(self) -> None:
+        """The rule for the columns is known."""
+        if self.columns not in ("leverage", "dual-set"):
+            raise ValueError(f"columns must be 'leverage' or 'dual-set', got {self.columns!r}.")
+
+    def run(
+        self, problem: RowSparseProblem, monitor: Monitor, rng: np.random.Generator
+    ) -> Solution:
+        """Choose and encode, with one report at the end."""
+        if self.columns == "leverage":
+            V = problem.covariance.leading(problem.n_components).vectors
+            support = problem.select(np.einsum("ij,ij->i", V, V))
+        else:
+            support = _dual_set_then_adaptive(problem, rng)
+        best = problem.refit(support) if self.refine else encoder(problem, support)
+        return one_step_solution(problem, best, self.name, monitor)
 
 
 def encoder(problem: RowSparseProblem, support: Index) -> Candidate:
@@ -108,12 +104,12 @@ def _inverse_root(problem: RowSparseProblem, support: Index) -> FloatArray:
 
 def _dual_set_then_adaptive(problem: RowSparseProblem, rng: np.random.Generator) -> Index:
     """Return k features: forced ones, those of the dual set, and a sample of the rest."""
-    covariance, k, m = problem.covariance, problem.n_features_to_select, problem.n_components
-    chosen = np.asarray(problem.include, dtype=np.intp)
+    covariance, k, m = problem.covariance, problem.choice.size, problem.n_components
+    chosen = problem.choice.include
     n_first = min(int(2 * m * (2 * m / k) ** (-2 / 3)), k - 1)
     if n_first > m:
-        pool = np.flatnonzero(problem.allowed)
-        pairs = covariance.leading(m, pool if len(problem.exclude) else None)
+        pool = problem.choice.features
+        pairs = covariance.leading(m, pool if pool.size < problem.n_features else None)
         V = pairs.vectors
         explained = (V * V) @ np.maximum(pairs.values, 0.0)
         left_over = np.maximum(covariance.diagonal()[pool] - explained, 0.0)
@@ -133,7 +129,7 @@ def _draw(problem: RowSparseProblem, chosen: Index, size: int, rng: np.random.Ge
     if chosen.size:
         scaled = covariance.columns(chosen) @ _inverse_root(problem, chosen)
         weights = np.maximum(weights - np.einsum("ij,ij->i", scaled, scaled), 0.0)
-    weights[chosen] = weights[~problem.allowed] = 0.0
+    weights[~problem.choice.coming(chosen)] = 0.0
     likely = np.flatnonzero(weights > np.sqrt(np.finfo(float).eps) * variances)
     scores = np.zeros(variances.size)
     if likely.size:
@@ -142,7 +138,7 @@ def _draw(problem: RowSparseProblem, chosen: Index, size: int, rng: np.random.Ge
         scores[rng.choice(likely, count, replace=False, p=chances)] = 1.0
     scores[chosen] = 2.0
     # Should the draw fall short, `select` fills up.
-    return replace(problem, n_features_to_select=size).select(scores)
+    return problem.at(size).select(scores)
 
 
 def dual_set(V: FloatArray, squares: FloatArray, count: int) -> Index:

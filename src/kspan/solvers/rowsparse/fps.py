@@ -26,24 +26,25 @@ optimum.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from kspan.arrays import FloatArray
-from kspan.covariance.dense import DenseCovariance
+from kspan.covariance import DenseCovariance
 from kspan.linalg.eigen import leading_dense, power_of_two
 from kspan.linalg.projections import project_fantope, soft_threshold
 from kspan.problem import RowSparseProblem, require_count
-from kspan.progress import Callback, Monitor, Status
-from kspan.solution import Candidate, Solution
+from kspan.problem.solution import Candidate, Solution
+from kspan.progress import Monitor, Status
+from kspan.solvers.method import RowSparseMethod
 from kspan.solvers.rowsparse.go import low_rank_candidate
 
 # Beyond this many features the eigensolves take minutes each.
 FEATURE_LIMIT = 4000
 
 # λ is bisected this often at most.
-N_BISECTIONS = 20
+N_LAMBDAS = 20
 
 
 @dataclass(frozen=True)
@@ -70,21 +71,12 @@ class FantopePoint:
         return int(np.count_nonzero(np.diagonal(self.Z)))
 
 
-def fps(
-    problem: RowSparseProblem,
-    *,
-    penalty: float | None = None,
-    refine: bool = False,
-    max_iter: int = 100,
-    tol: float = 1e-3,
-    callback: Callback | None = None,
-    time_limit: float | None = None,
-) -> Solution:
-    """Solve the relaxation for k rows and take its m leading eigenvectors there.
+@dataclass(frozen=True, eq=False)
+class FPS(RowSparseMethod):
+    """The relaxation for k rows, and its m leading eigenvectors there; one report for each λ.
 
     Parameters
     ----------
-    problem : RowSparseProblem
     penalty : float, optional
         λ. By default the one that gives k features; with a λ of your own, the k features with
         the largest rows are kept whatever their number was.
@@ -95,30 +87,50 @@ def fps(
         ADMM steps for each λ.
     tol : float
         Both residuals must fall below ``tol * sqrt(m)``.
-    callback, time_limit : see `kspan.progress`
-        One report for each λ.
     """
-    require_count("max_iter", max_iter, 1)
-    if penalty is not None and not penalty >= 0:
-        raise ValueError(f"penalty must not be negative, got {penalty}.")
-    monitor = Monitor("fps", callback, time_limit)
-    search = _Search(problem, max_iter=max_iter, tol=tol, refine=refine, monitor=monitor)
-    best, status = search.run(penalty)
-    return Solution.from_candidate(
-        best, n_features=problem.n_features, solver="fps", status=status,
-        history=search.history or [best.objective], n_iter=search.n_iter,
-    )  # fmt: skip
+
+    name = "fps"
+    summary = "convex relaxation with an l1 penalty"
+    guarantee = "solves the relaxation"
+
+    penalty: float | None = None
+    refine: bool = False
+    max_iter: int = 100
+    tol: float = 1e-3
+
+    def check_options(self) -> None:
+        """Steps are counted, and λ is not negative."""
+        require_count("max_iter", self.max_iter, 1)
+        if self.penalty is not None and not self.penalty >= 0:
+            raise ValueError(f"penalty must not be negative, got {self.penalty}.")
+
+    def run(
+        self, problem: RowSparseProblem, monitor: Monitor, rng: np.random.Generator
+    ) -> Solution:
+        """Return what is found, or when stopped early the better of the last point and Go's."""
+        search = _Relaxation(problem, self, monitor)
+        try:
+            found = search.bisect() if self.penalty is None else search.solve(self.penalty)
+        except KeyboardInterrupt:
+            monitor.stopped, found = Status.INTERRUPTED, search.last
+        best, status = found.candidate, found.status
+        if monitor.stopped is not None:
+            points = [found.candidate, low_rank_candidate(search.problem)]
+            best = max(points, key=lambda candidate: candidate.objective)
+            status = monitor.stopped
+            search.history.append(best.objective)
+        return Solution.from_candidate(
+            best, n_features=problem.n_features, solver=self.name, status=status,
+            history=search.history or [best.objective], n_iter=search.n_iter,
+        )  # fmt: skip
 
 
-def convex_candidate(problem: RowSparseProblem, monitor: Monitor | None = None) -> Candidate:
+def convex_candidate(problem: RowSparseProblem, monitor: Monitor) -> Candidate:
     """Return the start that other methods call "convex": the relaxation cut to k rows.
 
-    A `monitor` is asked in every step whether time is up; the best point so far is then returned.
+    The monitor is asked in every step whether time is up; the best point so far is then returned.
     """
-    silent = Monitor("fps")
-    search = _Search(problem, max_iter=100, tol=1e-3, refine=False, monitor=silent)
-    search.out_of_time = (monitor or silent).out_of_time
-    return search.candidate(search.bisect())
+    return _Relaxation(problem, FPS(), monitor.inner(quiet=True)).bisect().candidate
 
 
 def fantope_path(
@@ -208,23 +220,31 @@ def fantope_admm(
     return FantopePoint(Z, U, tau, max_iter)
 
 
-class _Search:
+@dataclass(frozen=True)
+class _Cut:
+    """A point of the relaxation, and what it is after cutting it to k rows."""
+
+    point: FantopePoint
+    candidate: Candidate
+
+    @property
+    def status(self) -> Status:
+        return Status.CONVERGED if self.point.converged else Status.MAX_ITER
+
+
+class _Relaxation:
     """The relaxation on the allowed features of a problem, for one λ after the other."""
 
-    def __init__(
-        self, problem: RowSparseProblem, *, max_iter: int, tol: float, refine: bool,
-        monitor: Monitor,
-    ):  # fmt: skip
-        self.pool = np.flatnonzero(problem.allowed)
+    def __init__(self, problem: RowSparseProblem, options: FPS, monitor: Monitor):
+        self.pool = problem.choice.features
         if self.pool.size > FEATURE_LIMIT:
             raise ValueError(
                 f"The convex relaxation needs eigensolves of order {self.pool.size}; its limit "
                 f"is {FEATURE_LIMIT} features. Use another solver, or another init."
             )
-        self.monitor, self.out_of_time = monitor, monitor.out_of_time
-        self.max_iter, self.tol, self.refine = max_iter, tol, refine
+        self.options, self.monitor = options, monitor
         A = problem.covariance.submatrix(np.arange(problem.n_features))
-        self.problem = replace(problem, covariance=DenseCovariance(A))
+        self.problem = problem.changed(covariance=DenseCovariance(A))
         self.unit = power_of_two(float(np.abs(A).max(initial=0.0)))
         self.A = A[np.ix_(self.pool, self.pool)] / self.unit
         d = self.pool.size
@@ -232,49 +252,43 @@ class _Search:
         self.history: list[float] = []
         self.n_iter = 0
 
-    def run(self, penalty: float | None) -> tuple[Candidate, Status]:
-        """Return what is found, or when stopped early the better of the last point and Go's."""
-        try:
-            point = self.solve(penalty) if penalty is not None else self.bisect()
-        except KeyboardInterrupt:
-            self.monitor.stopped, point = Status.INTERRUPTED, self.point
-        if self.monitor.stopped is None:
-            status = Status.CONVERGED if point.converged else Status.MAX_ITER
-            return self.candidate(point), status
-        points = [self.candidate(point), low_rank_candidate(self.problem)]
-        best = max(points, key=lambda candidate: candidate.objective)
-        self.history.append(best.objective)
-        return best, self.monitor.stopped
+    @property
+    def last(self) -> _Cut:
+        """Where it is now."""
+        return _Cut(self.point, self.candidate(self.point))
 
-    def solve(self, penalty: float) -> FantopePoint:
+    def solve(self, penalty: float) -> _Cut:
         """Solve for one λ, from where the last one ended."""
         self.point = fantope_admm(
             self.A, self.problem.n_components, penalty / self.unit, start=self.point,
-            max_iter=self.max_iter, tol=self.tol, out_of_time=self.out_of_time,
+            max_iter=self.options.max_iter, tol=self.options.tol,
+            out_of_time=self.monitor.out_of_time,
         )  # fmt: skip
         self.n_iter += self.point.n_iter
-        self.history.append(self.candidate(self.point).objective)
+        found = self.last
+        self.history.append(found.candidate.objective)
         self.monitor.report(max(self.history))
-        return self.point
+        return found
 
-    def bisect(self) -> FantopePoint:
+    def bisect(self) -> _Cut:
         """Look for a λ with k nonzero rows; else return the point with the fewest beyond k."""
-        k = self.problem.n_features_to_select
+        k = self.problem.choice.size
         off_diagonal = np.abs(self.A - np.diag(np.diagonal(self.A)))
         low, high = 0.0, float(off_diagonal.max(initial=0.0)) * self.unit
-        best: FantopePoint | None = None
-        for _ in range(N_BISECTIONS):
+        best: _Cut | None = None
+        for _ in range(N_LAMBDAS):
             middle = (low + high) / 2
-            point = self.solve(middle)
-            if point.n_rows >= k:
+            found = self.solve(middle)
+            n_rows = found.point.n_rows
+            if n_rows >= k:
                 low = middle
-                if best is None or point.n_rows <= best.n_rows:
-                    best = point
+                if best is None or n_rows <= best.point.n_rows:
+                    best = found
             else:
                 high = middle
-            if point.n_rows == k or self.out_of_time() or high - low <= 1e-9 * self.unit:
+            if n_rows == k or self.monitor.out_of_time() or high - low <= 1e-9 * self.unit:
                 break
-        return best if best is not None else self.point
+        return best or found
 
     def candidate(self, point: FantopePoint) -> Candidate:
         """Cut the m leading eigenvectors of Z to the k rows that are largest in Z.
@@ -290,6 +304,6 @@ class _Search:
         chosen = np.maximum(np.diagonal(point.Z), 0.0)
         scores[self.pool] = np.where(chosen > 0, 1.0 + chosen, scores[self.pool])
         support = self.problem.select(scores)
-        if self.refine:
+        if self.options.refine:
             return self.problem.refit(support)
         return self.problem.on_span(support, V[support])

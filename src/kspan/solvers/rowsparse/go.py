@@ -18,45 +18,72 @@ Differs from the paper in: nothing with ``refine=False``. The default takes the 
 ``A_II`` and not of ``(A_m)_II``, as the authors' program does; it is never worse.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from kspan.linalg.eigen import leading_dense
 from kspan.problem import RowSparseProblem
-from kspan.progress import Callback, Monitor, Status
-from kspan.solution import Candidate, Solution
+from kspan.problem.solution import Candidate, Solution
+from kspan.progress import Monitor, Status
+from kspan.solvers.method import RowSparseMethod
 
 
-def go(
-    problem: RowSparseProblem,
-    *,
-    refine: bool = True,
-    shift: float = 0.0,
-    callback: Callback | None = None,
-    time_limit: float | None = None,
-) -> Solution:
-    """Solve by Algorithm 1 on the best rank-m approximation of A.
+@dataclass(frozen=True, eq=False)
+class Go(RowSparseMethod):
+    """Algorithm 1 on the best rank-m approximation of A; there is nothing to stop.
 
     Parameters
     ----------
-    problem : RowSparseProblem
     refine : bool
         Take the eigenvectors of A on the chosen features (default) or of ``A_m``.
     shift : float
         ε of the paper: choose features by A + εI. The objective is always that of A.
-    callback, time_limit : see `kspan.progress`
-        One report at the end; there is nothing to stop.
     """
-    monitor = Monitor("go", callback, time_limit)
-    candidate = low_rank_candidate(problem, refine=refine, shift=shift)
+
+    name = "go"
+    summary = "best features of the rank-m approximation of A"
+    guarantee = "optimal when rank(A) ≤ m"
+
+    refine: bool = True
+    shift: float = 0.0
+
+    def check_options(self) -> None:
+        """The shift is a number."""
+        require_shift(self.shift)
+
+    @property
+    def makes_many_products(self) -> bool:
+        """A few eigenpairs are all it needs."""
+        return False
+
+    def run(
+        self, problem: RowSparseProblem, monitor: Monitor, rng: np.random.Generator
+    ) -> Solution:
+        """Choose and fit, with one report at the end."""
+        candidate = low_rank_candidate(problem, refine=self.refine, shift=self.shift)
+        return one_step_solution(problem, candidate, self.name, monitor)
+
+
+def one_step_solution(
+    problem: RowSparseProblem, candidate: Candidate, name: str, monitor: Monitor
+) -> Solution:
+    """Report and dress up the point of a method that takes one step."""
     status = Status.COMPLETED
     try:
         monitor.report(candidate.objective)
     except KeyboardInterrupt:
-        status = Status.INTERRUPTED
+        status = monitor.stopped = Status.INTERRUPTED
     return Solution.from_candidate(
-        candidate, n_features=problem.n_features, solver="go", status=status,
+        candidate, n_features=problem.n_features, solver=name, status=status,
         history=[candidate.objective], n_iter=1,
     )  # fmt: skip
+
+
+def require_shift(shift: float) -> None:
+    """Raise `ValueError` unless a shift can be added to the eigenvalues of A."""
+    if not (np.isfinite(shift) and shift >= 0):
+        raise ValueError(f"shift must be a finite number, 0 or more, got {shift!r}.")
 
 
 def low_rank_candidate(

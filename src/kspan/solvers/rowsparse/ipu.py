@@ -18,48 +18,12 @@ Differs from the paper in: the shift A + εI (ε = 0.1 there) is off by default,
 depends on the scale of the data.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from kspan.arrays import FloatArray
-from kspan.problem import RowSparseProblem
-from kspan.progress import Callback
-from kspan.solution import Solution
-from kspan.solvers.rowsparse.row_scores import RowRule, solve_by_rule
-from kspan.solvers.starts import Init
-
-
-def ipu(
-    problem: RowSparseProblem,
-    *,
-    init: Init = "low-rank",
-    rng: np.random.Generator,
-    n_restarts: int = 1,
-    max_iter: int = 20,
-    shift: float = 0.0,
-    callback: Callback | None = None,
-    time_limit: float | None = None,
-) -> Solution:
-    """Solve by Algorithm 2.
-
-    Parameters
-    ----------
-    problem : RowSparseProblem
-    init : {"low-rank", "convex", "variance", "random"} or (d, m) array
-        Go's solution, the convex relaxation cut to k rows, unit vectors of the features with the
-        largest variances, a random subspace, or a subspace to start from.
-    rng : numpy.random.Generator
-        Used by the random start only.
-    n_restarts : int
-        Random starts, of which the best result is returned.
-    max_iter : int
-    shift : float
-        ε of the paper: choose features by A + εI. The objective is always that of A.
-    callback, time_limit : see `kspan.progress`
-    """
-    return solve_by_rule(
-        problem, IPU, "ipu", init=init, rng=rng, n_restarts=n_restarts, max_iter=max_iter,
-        shift=shift, callback=callback, time_limit=time_limit,
-    )  # fmt: skip
+from kspan.solvers.rowsparse.row_scores import RowRule, RowRuleMethod
 
 
 def proxy_diagonal(B: FloatArray, values: FloatArray) -> FloatArray:
@@ -72,4 +36,33 @@ def proxy_diagonal(B: FloatArray, values: FloatArray) -> FloatArray:
     return diagonal
 
 
-IPU = RowRule(score=proxy_diagonal, refits=True)
+PROXY = RowRule(score=proxy_diagonal, refits=True)
+
+
+@dataclass(frozen=True, eq=False)
+class IPU(RowRuleMethod):
+    """Algorithm 2.
+
+    Parameters
+    ----------
+    init : {"low-rank", "convex", "variance", "random"} or (d, m) array
+        Go's solution, the convex relaxation cut to k rows, unit vectors of the features with the
+        largest variances, a random subspace, or a subspace to start from.
+    n_restarts : int
+        Random starts, of which the best result is returned.
+    max_iter : int
+    shift : float
+        ε of the paper: choose features by A + εI. The objective is always that of A.
+    """
+
+    name = "ipu"
+    summary = "iterative proxy update: a monotone ascent"
+    guarantee = "the objective never falls"
+    rule = PROXY
+
+    max_iter: int = 20
+
+    @property
+    def makes_many_products(self) -> bool:
+        """From one start A need not be formed."""
+        return self.n_restarts > 1

@@ -17,17 +17,23 @@ with A for all of them, and runs it from any start.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
 from kspan.problem import RowSparseProblem, require_count
-from kspan.progress import Callback, Monitor, Status
-from kspan.solution import Candidate, Solution
+from kspan.problem.problems import STACK_LIMIT
+from kspan.problem.solution import Candidate, Solution
+from kspan.progress import Monitor, Status
 from kspan.solvers.loop import Run, iterate
+from kspan.solvers.method import RowSparseMethod
 from kspan.solvers.rowsparse.fps import convex_candidate
-from kspan.solvers.rowsparse.go import low_rank_candidate
-from kspan.solvers.starts import Init, given_subspace, random_subspace, variance_subspace
+from kspan.solvers.rowsparse.go import low_rank_candidate, require_shift
+from kspan.solvers.starts import STARTS, Init, given_subspace, random_subspace, variance_subspace
+
+# A product of a batch has at most so many entries: it cannot be stopped.
+PRODUCT_ENTRIES = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -46,9 +52,28 @@ class RowRule:
 
 
 def step(
-    problem: RowSparseProblem, rule: RowRule, batch: Sequence[Candidate], shift: float = 0.0
+    problem: RowSparseProblem,
+    rule: RowRule,
+    batch: Sequence[Candidate],
+    monitor: Monitor,
+    shift: float = 0.0,
 ) -> list[Candidate]:
-    """Move every candidate one step. One product with A serves the whole batch."""
+    """Move every candidate one step; fewer when time is up. One product with A serves many."""
+    size, moved = _share(problem, batch), list[Candidate]()
+    for first in range(0, len(batch), size):
+        if not (moved and monitor.out_of_time()):
+            part = batch[first : first + size]
+            moved += _step_at_once(problem, rule, part, monitor, shift)
+    return moved
+
+
+def _step_at_once(
+    problem: RowSparseProblem,
+    rule: RowRule,
+    batch: Sequence[Candidate],
+    monitor: Monitor,
+    shift: float,
+) -> list[Candidate]:
     m = problem.n_components
     union = np.unique(np.concatenate([candidate.support for candidate in batch]))
     stacked = np.zeros((union.size, m * len(batch)))
@@ -61,25 +86,42 @@ def step(
         for candidate, B in zip(batch, products, strict=True):
             B[candidate.support] += shift * candidate.weights
     # W'AW is diagonal: W holds principal axes.
-    return _move(problem, rule, products, [candidate.variances + shift for candidate in batch])
+    values = [candidate.variances + shift for candidate in batch]
+    return _move(problem, rule, products, values, monitor)
 
 
 def from_subspaces(
     problem: RowSparseProblem,
     rule: RowRule,
     subspaces: Sequence[FloatArray],
+    monitor: Monitor,
     shift: float = 0.0,
 ) -> list[Candidate]:
-    """Return the first feasible point from each orthonormal W, not sparse in general."""
-    products = problem.covariance.matmat(np.hstack(subspaces))
-    rotated, values = [], []
-    for W, B in zip(subspaces, np.hsplit(products, len(subspaces)), strict=True):
-        B = B + shift * W
-        G = W.T @ B
-        ritz, rotation = np.linalg.eigh((G + G.T) / 2)
-        rotated.append(B @ rotation)
-        values.append(ritz)
-    return _move(problem, rule, rotated, values)
+    """Return the first feasible point from each orthonormal W, not sparse in general.
+
+    At least one; fewer than there are subspaces when time is up.
+    """
+    size, moved = _share(problem, subspaces), list[Candidate]()
+    for first in range(0, len(subspaces), size):
+        if moved and monitor.out_of_time():
+            break
+        part = subspaces[first : first + size]
+        products = problem.covariance.matmat(np.hstack(part))
+        rotated, values = [], []
+        for W, B in zip(part, np.hsplit(products, len(part)), strict=True):
+            B = B + shift * W
+            G = W.T @ B
+            ritz, rotation = np.linalg.eigh((G + G.T) / 2)
+            rotated.append(B @ rotation)
+            values.append(ritz)
+        moved += _move(problem, rule, rotated, values, monitor)
+    return moved
+
+
+def _share(problem: RowSparseProblem, batch: Sequence[object]) -> int:
+    """Return how many of a batch share a product with A."""
+    most = PRODUCT_ENTRIES // (problem.n_features * problem.n_components)
+    return min(max(most, 1), len(batch))
 
 
 def _move(
@@ -87,14 +129,23 @@ def _move(
     rule: RowRule,
     products: Sequence[FloatArray],
     values: Sequence[FloatArray],
+    monitor: Monitor,
 ) -> list[Candidate]:
-    supports: list[Index] = [
-        problem.select(rule.score(B, ritz)) for B, ritz in zip(products, values, strict=True)
-    ]
-    if rule.refits:
-        return problem.refit_all(supports)
-    bases = [B[support] for B, support in zip(products, supports, strict=True)]
-    return problem.on_spans(supports, bases)
+    """Return the next candidates; small ones all at once, large ones until time is up."""
+    size = len(products) if problem.choice.size <= STACK_LIMIT else 1
+    moved: list[Candidate] = []
+    for first in range(0, len(products), size):
+        if moved and monitor.out_of_time():
+            break
+        part = products[first : first + size]
+        scores = map(rule.score, part, values[first : first + size])
+        supports: list[Index] = [problem.select(each) for each in scores]
+        if rule.refits:
+            moved += problem.refit_all(supports)
+        else:
+            bases = [B[support] for B, support in zip(part, supports, strict=True)]
+            moved += problem.on_spans(supports, bases)
+    return moved
 
 
 def starting_points(
@@ -108,9 +159,6 @@ def starting_points(
     monitor: Monitor,
 ) -> list[Candidate]:
     """Return the feasible points that a start stands for: one, or one for each restart."""
-    require_count("n_restarts", n_restarts, 1)
-    if n_restarts > 1 and not (isinstance(init, str) and init == "random"):
-        raise ValueError("n_restarts needs init='random': other starts are always the same.")
     if not isinstance(init, str):
         subspaces = [given_subspace(problem, init)]
     elif init == "low-rank":
@@ -122,7 +170,7 @@ def starting_points(
     else:
         d, m = problem.n_features, problem.n_components
         subspaces = [random_subspace(d, m, rng) for _ in range(n_restarts)]
-    return from_subspaces(problem, rule, subspaces, shift)
+    return from_subspaces(problem, rule, subspaces, monitor, shift)
 
 
 def run_rule(
@@ -137,43 +185,58 @@ def run_rule(
     """Iterate a rule from a batch of candidates."""
     return iterate(
         first,
-        lambda batch: step(problem, rule, batch, shift),
+        lambda batch: step(problem, rule, batch, monitor, shift),
         max_iter=max_iter,
         monitor=monitor,
         monotone=rule.refits,
     )
 
 
-def solve_by_rule(
-    problem: RowSparseProblem,
-    rule: RowRule,
-    name: str,
-    *,
-    init: Init,
-    rng: np.random.Generator,
-    n_restarts: int,
-    max_iter: int,
-    shift: float,
-    callback: Callback | None,
-    time_limit: float | None,
-) -> Solution:
-    """Run a rule from a start, or from the best of several random ones, to a `Solution`."""
-    if not (np.isfinite(shift) and shift >= 0):
-        raise ValueError(f"shift must be a finite number, 0 or more, got {shift!r}.")
-    monitor = Monitor(name, callback, time_limit)
-    try:
-        first = starting_points(
-            problem, rule, init, rng=rng, n_restarts=n_restarts, shift=shift, monitor=monitor
+def require_restarts(n_restarts: int, init: Init) -> None:
+    """Raise `ValueError` unless a number of restarts goes with a start."""
+    require_count("n_restarts", n_restarts, 1)
+    if n_restarts > 1 and not (isinstance(init, str) and init == "random"):
+        raise ValueError("n_restarts needs init='random': other starts are always the same.")
+
+
+@dataclass(frozen=True, eq=False)
+class RowRuleMethod(RowSparseMethod):
+    """A method that runs a rule from a start, or from the best of several random ones."""
+
+    rule: ClassVar[RowRule]
+    starts = STARTS
+
+    init: Init = "low-rank"
+    n_restarts: int = 1
+    max_iter: int = 200
+    shift: float = 0.0
+
+    def check_options(self) -> None:
+        """Restarts go with random starts; counts and the shift are in range."""
+        require_restarts(self.n_restarts, self.init)
+        require_count("max_iter", self.max_iter, 0)
+        require_shift(self.shift)
+
+    def run(
+        self, problem: RowSparseProblem, monitor: Monitor, rng: np.random.Generator
+    ) -> Solution:
+        """Iterate the rule; the best point on the way counts."""
+        try:
+            first = starting_points(
+                problem, self.rule, self.init, rng=rng, n_restarts=self.n_restarts,
+                shift=self.shift, monitor=monitor,
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            # Not even a start yet: Go's solution, which costs next to nothing.
+            monitor.stopped = Status.INTERRUPTED
+            first = [low_rank_candidate(problem, shift=self.shift)]
+        run = run_rule(
+            problem, self.rule, first, max_iter=self.max_iter, monitor=monitor, shift=self.shift
         )
-    except KeyboardInterrupt:
-        # Not even a start yet: Go's solution, which costs next to nothing.
-        monitor.stopped = Status.INTERRUPTED
-        first = [low_rank_candidate(problem, shift=shift)]
-    run = run_rule(problem, rule, first, max_iter=max_iter, monitor=monitor, shift=shift)
-    return Solution.from_candidate(
-        run.best, n_features=problem.n_features, solver=name, status=run.status,
-        history=run.history, n_iter=run.n_iter,
-    )  # fmt: skip
+        return Solution.from_candidate(
+            run.best, n_features=problem.n_features, solver=self.name, status=run.status,
+            history=run.history, n_iter=run.n_iter,
+        )  # fmt: skip
 
 
 def row_norms(B: FloatArray) -> FloatArray:

@@ -16,42 +16,12 @@ Differs from the paper in: it returns its best iterate and not the last one, and
 subspace no longer moves instead of after a number of steps. The working sparsity is k itself.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from kspan.arrays import FloatArray
-from kspan.problem import RowSparseProblem
-from kspan.progress import Callback
-from kspan.solution import Solution
-from kspan.solvers.rowsparse.row_scores import RowRule, row_norms, solve_by_rule
-from kspan.solvers.starts import Init
-
-
-def soap(
-    problem: RowSparseProblem,
-    *,
-    init: Init = "low-rank",
-    rng: np.random.Generator,
-    n_restarts: int = 1,
-    max_iter: int = 200,
-    shift: float = 0.0,
-    callback: Callback | None = None,
-    time_limit: float | None = None,
-) -> Solution:
-    """Solve by truncated orthogonal iteration; returns the best iterate, as it is not monotone.
-
-    Parameters
-    ----------
-    problem : RowSparseProblem
-    init, rng, n_restarts : see `kspan.solvers.rowsparse.ipu.ipu`
-    max_iter : int
-    shift : float
-        Iterate with A + shift·I. The objective is always that of A.
-    callback, time_limit : see `kspan.progress`
-    """
-    return solve_by_rule(
-        problem, SOAP, "soap", init=init, rng=rng, n_restarts=n_restarts, max_iter=max_iter,
-        shift=shift, callback=callback, time_limit=time_limit,
-    )  # fmt: skip
+from kspan.solvers.rowsparse.row_scores import RowRule, RowRuleMethod, row_norms
 
 
 def leverages(B: FloatArray, values: FloatArray) -> FloatArray:
@@ -65,4 +35,21 @@ def leverages(B: FloatArray, values: FloatArray) -> FloatArray:
     return row_norms(left[:, kept])
 
 
-SOAP = RowRule(score=leverages, refits=False)
+LEVERAGE = RowRule(score=leverages, refits=False)
+
+
+@dataclass(frozen=True, eq=False)
+class SOAP(RowRuleMethod):
+    """Truncated orthogonal iteration; returns the best iterate, as it is not monotone.
+
+    Parameters
+    ----------
+    init, n_restarts : see `kspan.solvers.IPU`
+    max_iter : int
+    shift : float
+        Iterate with A + shift·I. The objective is always that of A.
+    """
+
+    name = "soap"
+    summary = "orthogonal iteration that keeps the rows of largest leverage"
+    rule = LEVERAGE

@@ -22,112 +22,112 @@ and not an accuracy, as the accuracy cannot be known; the row parameter is k its
 the data is known beforehand.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from kspan.arrays import FloatArray
 from kspan.problem import RowSparseProblem, require_count
-from kspan.progress import Callback, Monitor, Status
-from kspan.solution import Solution
-from kspan.solvers.rowsparse.row_scores import RowRule, row_norms, solve_by_rule
-from kspan.solvers.starts import Init, random_subspace
-
-
-def srt(
-    problem: RowSparseProblem,
-    *,
-    init: Init = "low-rank",
-    rng: np.random.Generator,
-    n_restarts: int = 1,
-    max_iter: int = 200,
-    shift: float = 0.0,
-    callback: Callback | None = None,
-    time_limit: float | None = None,
-) -> Solution:
-    """Solve by the offline form; returns the best iterate, as it is not monotone.
-
-    Parameters
-    ----------
-    problem : RowSparseProblem
-    init, rng, n_restarts : see `kspan.solvers.rowsparse.ipu.ipu`
-    max_iter : int
-    shift : float
-        Iterate with A + shift·I. The objective is always that of A.
-    callback, time_limit : see `kspan.progress`
-    """
-    return solve_by_rule(
-        problem, SRT, "srt", init=init, rng=rng, n_restarts=n_restarts, max_iter=max_iter,
-        shift=shift, callback=callback, time_limit=time_limit,
-    )  # fmt: skip
-
-
-def streaming_srt(
-    problem: RowSparseProblem,
-    *,
-    rng: np.random.Generator,
-    block_size: int | None = None,
-    warm_up: float = 0.25,
-    callback: Callback | None = None,
-    time_limit: float | None = None,
-) -> Solution:
-    """Solve in one pass over the rows of the data.
-
-    Parameters
-    ----------
-    problem : RowSparseProblem
-        Its covariance must come from data.
-    rng : numpy.random.Generator
-        For the random subspace it starts from.
-    block_size : int, optional
-        Samples in a step. By default about k log d, but at most an eighth of the samples.
-    warm_up : float
-        Share of the blocks that are used without truncation.
-    callback, time_limit : see `kspan.progress`
-        Reports carry NaN as the objective: knowing it would take another pass.
-    """
-    monitor = Monitor("streaming-srt", callback, time_limit)
-    covariance = problem.covariance
-    d, m, k = problem.n_features, problem.n_components, problem.n_features_to_select
-    n = covariance.n_samples or 1
-    if block_size is None:
-        block_size = max(min(int(np.ceil(k * np.log(d + 1))), n // 8), m, 1)
-    require_count("block_size", block_size, 1)
-    if not 0 <= warm_up <= 1:
-        raise ValueError(f"warm_up must be a share between 0 and 1, got {warm_up}.")
-    n_warm = int(warm_up * max(1, n // block_size))
-    nothing = np.finfo(float).eps * float(covariance.diagonal().max())
-    W = random_subspace(d, m, rng)
-    S, n_iter, status = W, 0, Status.COMPLETED
-    try:
-        for block in covariance.row_blocks(block_size):
-            n_iter += 1
-            product = block.matmat(W)
-            if np.abs(product).max() > nothing:  # rows at the mean tell nothing
-                S = product
-                W = _basis(S)
-                if n_iter > n_warm:
-                    support = problem.select(row_norms(S))
-                    W = np.zeros((d, m))
-                    W[support] = _basis(S[support])
-            if monitor.report(float("nan")):
-                status = monitor.stopped or status
-                break
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    support = problem.select(row_norms(S))
-    best = problem.on_span(support, S[support])
-    return Solution.from_candidate(
-        best, n_features=d, solver="streaming-srt", status=status, history=[best.objective],
-        n_iter=n_iter,
-    )  # fmt: skip
-
-
-def _basis(S: FloatArray) -> FloatArray:
-    """Return an orthonormal basis of the columns, whatever their scale."""
-    return np.linalg.qr(S / (np.abs(S).max(initial=0.0) or 1.0))[0]
+from kspan.problem.solution import Solution
+from kspan.progress import Monitor, Status
+from kspan.solvers.method import RowSparseMethod
+from kspan.solvers.rowsparse.row_scores import RowRule, RowRuleMethod, row_norms
+from kspan.solvers.starts import random_subspace
 
 
 def _lengths(B: FloatArray, values: FloatArray) -> FloatArray:
     return row_norms(B)
 
 
-SRT = RowRule(score=_lengths, refits=False)
+LENGTH = RowRule(score=_lengths, refits=False)
+
+
+@dataclass(frozen=True, eq=False)
+class SRT(RowRuleMethod):
+    """The offline form; returns the best iterate, as it is not monotone.
+
+    Parameters
+    ----------
+    init, n_restarts : see `kspan.solvers.IPU`
+    max_iter : int
+    shift : float
+        Iterate with A + shift·I. The objective is always that of A.
+    """
+
+    name = "srt"
+    summary = "power iteration that keeps the longest rows"
+    rule = LENGTH
+
+
+@dataclass(frozen=True, eq=False)
+class StreamingSRT(RowSparseMethod):
+    """The streaming form: one pass over the rows of the data, which must be there.
+
+    Reports carry NaN as the objective: knowing it would take another pass.
+
+    Parameters
+    ----------
+    block_size : int, optional
+        Samples in a step. By default about k log d, but at most an eighth of the samples.
+    warm_up : float
+        Share of the blocks that are used without truncation.
+    """
+
+    name = "streaming-srt"
+    summary = "SRT in one pass over the samples"
+
+    block_size: int | None = None
+    warm_up: float = 0.25
+
+    def check_options(self) -> None:
+        """A block has samples, and the warm-up is a share."""
+        if self.block_size is not None:
+            require_count("block_size", self.block_size, 1)
+        if not 0 <= self.warm_up <= 1:
+            raise ValueError(f"warm_up must be a share between 0 and 1, got {self.warm_up}.")
+
+    def run(
+        self, problem: RowSparseProblem, monitor: Monitor, rng: np.random.Generator
+    ) -> Solution:
+        """Take one step for each block; the random subspace it starts from is all that is drawn."""
+        covariance = problem.covariance
+        d, m = problem.n_features, problem.n_components
+        block_size, n_warm = self._blocks(problem)
+        nothing = np.finfo(float).eps * float(covariance.diagonal().max())
+        W = random_subspace(d, m, rng)
+        S, n_iter, status = W, 0, Status.COMPLETED
+        try:
+            for block in covariance.row_blocks(block_size):
+                n_iter += 1
+                product = block.matmat(W)
+                if np.abs(product).max() > nothing:  # rows at the mean tell nothing
+                    S = product
+                    W = _basis(S)
+                    if n_iter > n_warm:
+                        support = problem.select(row_norms(S))
+                        W = np.zeros((d, m))
+                        W[support] = _basis(S[support])
+                if monitor.report(float("nan")):
+                    status = monitor.stopped or status
+                    break
+        except KeyboardInterrupt:
+            status = monitor.stopped = Status.INTERRUPTED
+        support = problem.select(row_norms(S))
+        best = problem.on_span(support, S[support])
+        return Solution.from_candidate(
+            best, n_features=d, solver=self.name, status=status, history=[best.objective],
+            n_iter=n_iter,
+        )  # fmt: skip
+
+    def _blocks(self, problem: RowSparseProblem) -> tuple[int, int]:
+        """Return the number of samples in a block, and of blocks without truncation."""
+        n, size = problem.covariance.n_samples or 1, self.block_size
+        if size is None:
+            wanted = int(np.ceil(problem.choice.size * np.log(problem.n_features + 1)))
+            size = max(min(wanted, n // 8), problem.n_components, 1)
+        return size, int(self.warm_up * max(1, n // size))
+
+
+def _basis(S: FloatArray) -> FloatArray:
+    """Return an orthonormal basis of the columns, whatever their scale."""
+    return np.linalg.qr(S / (np.abs(S).max(initial=0.0) or 1.0))[0]

@@ -22,18 +22,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.linalg.arrowhead import smallest_arrowhead_eigenvalue
-from kspan.linalg.eigen import lapack, leading_stack, power_of_two
+from kspan.linalg.eigen import lapack, leading_stack, power_of_two, smallest_arrowhead_eigenvalue
+from kspan.linalg.rounding import IMPROVEMENT
 from kspan.linalg.selection import top_k
-from kspan.problem import STACK_LIMIT, RowSparseProblem
+from kspan.problem import RowSparseProblem
+from kspan.problem.problems import STACK_LIMIT
+from kspan.problem.solution import Candidate
 from kspan.progress import Monitor
-from kspan.solution import Candidate
 
 # How many features are paired in a sweep, at most.
 MAX_OUT, MAX_IN = 64, 512
-
-# An improvement smaller than this, relative to the objective, is rounding.
-IMPROVEMENT = 1e-10
 
 
 @dataclass(frozen=True)
@@ -61,38 +59,34 @@ def improve_by_swaps(
     candidate : where to start
     max_sweeps : number of times that all swaps are scored
     n_trials : how many of the best-scored swaps are tried exactly in a sweep
-    monitor : asked after every sweep whether to stop
+    monitor : told after every sweep, asked after every trial whether to stop
     """
     for _ in range(max_sweeps):
-        better = sweep(problem, candidate, n_trials)
+        better = sweep(problem, candidate, n_trials, monitor)
         if better is None:
-            return candidate, True
+            return candidate, monitor.stopped is None
         candidate = better
         if monitor.report(candidate.objective):
             return candidate, False
     return candidate, False
 
 
-def sweep(problem: RowSparseProblem, candidate: Candidate, n_trials: int) -> Candidate | None:
+def sweep(
+    problem: RowSparseProblem, candidate: Candidate, n_trials: int, monitor: Monitor
+) -> Candidate | None:
     """Score all swaps, try the best ones exactly, take each that helps; None if none did."""
+    if monitor.out_of_time():
+        return None
     rows = problem.covariance.columns(candidate.support).T
     ranked = rank_swaps(problem, candidate, rows, n_trials)
     if not ranked:
         return None
-    # All of A that the trials can touch: the support, and every feature that may come in.
-    pool = np.unique(np.concatenate([candidate.support, [swap.into for swap in ranked]]))
-    incoming = np.setdiff1d(pool, candidate.support)
-    A = np.empty((pool.size, pool.size))
-    old, new = np.searchsorted(pool, candidate.support), np.searchsorted(pool, incoming)
-    A[old] = rows[:, pool]
-    A[np.ix_(new, old)] = A[np.ix_(old, new)].T
-    A[np.ix_(new, new)] = problem.covariance.submatrix(incoming)
-
+    pool, A = _within_reach(problem, candidate, rows, ranked)
     support, objective = candidate.support, candidate.objective
     waiting = ranked
     # Small eigenproblems are solved all at once, large ones until the first that helps.
     at_once = len(ranked) if support.size <= STACK_LIMIT else 1
-    while waiting:
+    while waiting and not monitor.out_of_time():
         # An earlier swap of this sweep may have used one of the two.
         waiting = [swap for swap in waiting if swap.out in support and swap.into not in support]
         tried, waiting = waiting[:at_once], waiting[at_once:]
@@ -110,6 +104,20 @@ def sweep(problem: RowSparseProblem, candidate: Candidate, n_trials: int) -> Can
     better = problem.refit(support)
     # The trial was computed from another route than the refit; only a real gain counts.
     return better if better.objective > candidate.objective else None
+
+
+def _within_reach(
+    problem: RowSparseProblem, candidate: Candidate, rows: FloatArray, ranked: list[Swap]
+) -> tuple[Index, FloatArray]:
+    """Return all features that the trials can touch, old and new, and A on them."""
+    pool = np.unique(np.concatenate([candidate.support, [swap.into for swap in ranked]]))
+    incoming = np.setdiff1d(pool, candidate.support)
+    A = np.empty((pool.size, pool.size))
+    old, new = np.searchsorted(pool, candidate.support), np.searchsorted(pool, incoming)
+    A[old] = rows[:, pool]
+    A[np.ix_(new, old)] = A[np.ix_(old, new)].T
+    A[np.ix_(new, new)] = problem.covariance.submatrix(incoming)
+    return pool, A
 
 
 def _swapped(support: Index, swap: Swap) -> Index:
@@ -137,10 +145,8 @@ def rank_swaps(
     covariance = problem.covariance
     variances = covariance.diagonal()
     scale = power_of_two(candidate.objective)
-    outside = problem.allowed & (variances > 0)
-    outside[candidate.support] = False
-    ins = np.flatnonzero(outside)
-    outs = np.flatnonzero(~np.isin(candidate.support, problem.include))
+    ins = np.flatnonzero(problem.choice.coming(candidate.support) & (variances > 0))
+    outs = problem.choice.leaving(candidate.support)
     if not ins.size or not outs.size:
         return []
     W, ritz = candidate.weights, candidate.variances / scale

@@ -18,63 +18,76 @@ Differs from the paper in: it stops when the vector no longer moves, not when x'
 1e-6. The history is that of x'Ax, and ends with the objective of all components.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kspan.problem import RowSparseProblem
-from kspan.progress import Callback, Monitor
-from kspan.solution import Candidate, Solution
+from kspan.problem import RowSparseProblem, require_count
+from kspan.problem.solution import Candidate, Solution
+from kspan.progress import Monitor
 from kspan.solvers.loop import Run
-from kspan.solvers.rowsparse.row_scores import from_subspaces, run_rule, starting_points
-from kspan.solvers.rowsparse.srt import SRT
-from kspan.solvers.starts import Init
+from kspan.solvers.method import RowSparseMethod
+from kspan.solvers.rowsparse.row_scores import (
+    from_subspaces,
+    require_restarts,
+    run_rule,
+    starting_points,
+)
+from kspan.solvers.rowsparse.srt import LENGTH
+from kspan.solvers.starts import STARTS, Init
 
 # Cardinalities of the gradual start, in multiples of k.
 GRADUAL = (8, 4, 2)
 
 
-def tpower(
-    problem: RowSparseProblem,
-    *,
-    init: Init = "variance",
-    rng: np.random.Generator,
-    n_restarts: int = 1,
-    gradual: bool = False,
-    max_iter: int = 200,
-    callback: Callback | None = None,
-    time_limit: float | None = None,
-) -> Solution:
-    """Find one sparse vector by the truncated power method; fit all components on its support.
+@dataclass(frozen=True, eq=False)
+class TPower(RowSparseMethod):
+    """One sparse vector by the truncated power method; all components fitted on its support.
+
+    Reports tell the variance of the one vector.
 
     Parameters
     ----------
-    problem : RowSparseProblem
     init : {"variance", "low-rank", "convex", "random"} or (d, 1) array
         Where the vector starts; by default at the feature with the largest variance.
-    rng : numpy.random.Generator
-        Used by the random start only.
     n_restarts : int
         Random starts, of which the best vector is taken.
     gradual : bool
         Come down to k features from 8k, 4k and 2k.
     max_iter : int
         Steps at each number of features.
-    callback, time_limit : see `kspan.progress`
-        The objective reported is that of the one vector.
     """
-    monitor = Monitor("tpower", callback, time_limit)
-    single = replace(problem, n_components=1)
-    run = leading_vector(
-        single, init=init, rng=rng, n_restarts=n_restarts, gradual=gradual, max_iter=max_iter,
-        monitor=monitor,
-    )  # fmt: skip
-    final = problem.refit(run.best.support)
-    return Solution.from_candidate(
-        final, n_features=problem.n_features, solver="tpower", status=run.status,
-        history=[*run.history, final.objective] if problem.n_components > 1 else run.history,
-        n_iter=run.n_iter,
-    )  # fmt: skip
+
+    name = "tpower"
+    summary = "features of one sparse vector, by truncated power steps"
+    guarantee = "the variance of the first component never falls"
+    starts = STARTS
+
+    init: Init = "variance"
+    n_restarts: int = 1
+    gradual: bool = False
+    max_iter: int = 200
+
+    def check_options(self) -> None:
+        """Restarts go with random starts; steps are counted."""
+        require_restarts(self.n_restarts, self.init)
+        require_count("max_iter", self.max_iter, 0)
+
+    def run(
+        self, problem: RowSparseProblem, monitor: Monitor, rng: np.random.Generator
+    ) -> Solution:
+        """Find the vector, then fit."""
+        run = leading_vector(
+            problem.changed(n_components=1), init=self.init, rng=rng, n_restarts=self.n_restarts,
+            gradual=self.gradual, max_iter=self.max_iter, monitor=monitor,
+        )  # fmt: skip
+        final = problem.refit(run.best.support)
+        several = problem.n_components > 1
+        return Solution.from_candidate(
+            final, n_features=problem.n_features, solver=self.name, status=run.status,
+            history=[*run.history, final.objective] if several else run.history,
+            n_iter=run.n_iter,
+        )  # fmt: skip
 
 
 def leading_vector(
@@ -82,21 +95,21 @@ def leading_vector(
     gradual: bool = False, max_iter: int = 200, monitor: Monitor,
 ) -> Run:  # fmt: skip
     """Run the truncated power method on a problem with one component."""
-    k, most = problem.n_features_to_select, int(problem.allowed.sum())
+    k, most = problem.choice.size, problem.choice.features.size
     sizes = [min(multiple * k, most) for multiple in GRADUAL] if gradual else []
     first: list[Candidate] | None = None
     history: list[float] = []
     n_iter = 0
     for size in [*sizes, k]:
-        stage = replace(problem, n_features_to_select=size)
+        stage = problem.at(size)
         if first is None:
             first = starting_points(
-                stage, SRT, init, rng=rng, n_restarts=n_restarts, monitor=monitor
+                stage, LENGTH, init, rng=rng, n_restarts=n_restarts, monitor=monitor
             )
         else:
             vectors = [candidate.loadings(problem.n_features) for candidate in first]
-            first = from_subspaces(stage, SRT, vectors)
-        run = run_rule(stage, SRT, first, max_iter=max_iter, monitor=monitor)
+            first = from_subspaces(stage, LENGTH, vectors, monitor)
+        run = run_rule(stage, LENGTH, first, max_iter=max_iter, monitor=monitor)
         history += run.history
         n_iter += run.n_iter
         first = run.best_of_each

@@ -23,20 +23,20 @@ import numpy as np
 from kspan.arrays import FloatArray, Mask
 from kspan.linalg.selection import top_k
 from kspan.problem import RowSparseProblem
-from kspan.progress import Status
-from kspan.solution import LoadingsSolution
-from kspan.solvers.elementsparse.deflation import Deflation
+from kspan.problem.choice import is_count
+from kspan.progress import Deadline, Status
+from kspan.solvers.one_by_one import Deflation
 from kspan.solvers.rowsparse.tpower import leading_vector
 from kspan.solvers.stiefel.joint import Joint
-from kspan.solvers.stiefel.pattern import orthonormal_on
+from kspan.solvers.stiefel.pattern import orthonormal_on, patience
 from kspan.solvers.stiefel.splitting import Split
 
-N_BISECTIONS = 10
+N_ALPHAS = 10
 N_EXCHANGED = 3  # of the best patterns
 MAX_EXCHANGES = 30
 
 
-def with_cardinality(solver: Joint, begin: Split, k: int) -> LoadingsSolution:
+def with_cardinality(solver: Joint, begin: Split, k: int) -> tuple[FloatArray, Status]:
     """Find orthonormal loadings with k features in each component.
 
     Parameters
@@ -46,55 +46,82 @@ def with_cardinality(solver: Joint, begin: Split, k: int) -> LoadingsSolution:
     k : features in each component
     """
     d, r = begin.V.shape[1:]
-    if not (isinstance(k, int | np.integer) and 1 <= k <= d):
+    if not (is_count(k) and 1 <= k <= d):
         raise ValueError(f"n_nonzero_coefs must be an integer between 1 and {d}, got {k!r}.")
     if k * r > d and k < r:
         raise ValueError(
             f"n_nonzero_coefs={k} is too small: {r} orthonormal components on {d} features need "
             f"{r} features each, or {k * r} features in all."
         )
-    found: list[tuple[float, FloatArray]] = []
-
-    def keep(trimmed: tuple[FloatArray, Mask] | None) -> None:
-        if trimmed is not None:
-            W, value = solver.descend(*trimmed, alpha=0.0)
-            found.append((value, W))
-
+    found = _Patterns(solver, k)
     for init in ("low-rank", "variance"):
         one_by_one = _one_by_one(solver, k, init)
-        keep(trim(np.abs(one_by_one), one_by_one, k))
-    high = solver.problem.largest_alpha / solver.unit
-    low = 1e-4 * high
-    for _ in range(N_BISECTIONS):
-        alpha = float(np.sqrt(low * high))
-        state = solver.run_at(alpha, begin)
-        counts = np.count_nonzero(state.Y, axis=1)  # (s, r)
-        for V, Y in zip(state.V, state.Y, strict=True):
-            keep(trim(np.where(Y != 0, np.abs(V) + 1.0, np.abs(V)), V, k))
-        begin = Split.at(state.V)
-        if solver.monitor.stopped:
-            break
-        if (counts.min(axis=1) >= k).any():
-            low = alpha
-        else:
-            high = alpha
-    if not found:
-        blocks = coordinate_blocks(solver.product(begin.V[0]), k)
-        keep((blocks, blocks != 0))
-    found.sort(key=lambda pair: pair[0])
-    _, V = min(
-        (_exchange(solver, V, value, k) for value, V in found[:N_EXCHANGED]),
-        key=lambda pair: pair[0],
-    )
-    return solver.answer(V, solver.monitor.stopped or Status.COMPLETED)
+        if one_by_one is not None:
+            found.add(np.abs(one_by_one), one_by_one)
+    found.bisect(begin)
+    return found.best(), solver.monitor.stopped or Status.COMPLETED
 
 
-def _one_by_one(solver: Joint, k: int, init: str) -> FloatArray:
-    """Return components with k features each by TPower and deflation: near, but not orthogonal."""
+class _Patterns:
+    """Loadings with k features in each component, and their objectives."""
+
+    def __init__(self, solver: Joint, k: int):
+        self.solver, self.k = solver, k
+        self.found: list[tuple[float, FloatArray]] = []
+        self.late = False  # one more was tried after the end of the time
+
+    def add(self, scores: FloatArray, U: FloatArray) -> None:
+        """Take in what there is near U on the best-scored features, unless time is up."""
+        over = self.solver.monitor.out_of_time()
+        if over and (self.found or self.late):
+            return
+        self.late = over
+        self._descend(trim(scores, U, self.k, patience(self.solver.monitor)))
+
+    def _descend(self, trimmed: tuple[FloatArray, Mask] | None) -> None:
+        if trimmed is not None:
+            W, value = self.solver.descend(*trimmed, alpha=0.0)
+            self.found.append((value, W))
+
+    def bisect(self, begin: Split) -> None:
+        """Bisect α; every run on the way, from where the last one ended, gives patterns."""
+        high = self.solver.problem.largest_alpha / self.solver.unit
+        low = 1e-4 * high
+        for _ in range(N_ALPHAS):
+            alpha = float(np.sqrt(low * high))
+            state = self.solver.run_at(alpha, begin)
+            counts = np.count_nonzero(state.Y, axis=1)  # (s, r)
+            for V, Y in zip(state.V, state.Y, strict=True):
+                self.add(np.where(Y != 0, np.abs(V) + 1.0, np.abs(V)), V)
+            begin = Split.at(state.V)
+            if self.solver.monitor.stopped:
+                break
+            if (counts.min(axis=1) >= self.k).any():
+                low = alpha
+            else:
+                high = alpha
+        if not self.found:
+            blocks = coordinate_blocks(self.solver.product(begin.V[0]), self.k)
+            self._descend((blocks, blocks != 0))
+
+    def best(self) -> FloatArray:
+        """Return the best loadings after exchanges from the best few."""
+        self.found.sort(key=lambda pair: pair[0])
+        ends = [_exchange(self.solver, V, value, self.k) for value, V in self.found[:N_EXCHANGED]]
+        return min(ends, key=lambda pair: pair[0])[1]
+
+
+def _one_by_one(solver: Joint, k: int, init: str) -> FloatArray | None:
+    """Return components with k features each by TPower and deflation: near, but not orthogonal.
+
+    None when time is up before the last of them.
+    """
     left = Deflation(solver.problem.covariance, "projection")
     r = solver.problem.n_components
     loadings = np.zeros((solver.problem.n_features, r))
     for j in range(r):
+        if solver.monitor.out_of_time():
+            return None
         run = leading_vector(
             RowSparseProblem(left.current, 1, k), init=init, rng=np.random.default_rng(0),
             monitor=solver.monitor,
@@ -110,7 +137,7 @@ def _exchange(solver: Joint, V: FloatArray, value: float, k: int) -> tuple[float
         if solver.monitor.out_of_time():
             break
         image = solver.product(V)
-        trimmed = trim(np.abs(image), image, k)
+        trimmed = trim(np.abs(image), image, k, patience(solver.monitor))
         if trimmed is None:
             break
         W, lower = solver.descend(*trimmed, alpha=0.0)
@@ -120,7 +147,9 @@ def _exchange(solver: Joint, V: FloatArray, value: float, k: int) -> tuple[float
     return value, V
 
 
-def trim(scores: FloatArray, U: FloatArray, k: int) -> tuple[FloatArray, Mask] | None:
+def trim(
+    scores: FloatArray, U: FloatArray, k: int, deadline: Deadline
+) -> tuple[FloatArray, Mask] | None:
     """Return orthonormal loadings near U on the k best-scored features of each column.
 
     None if there are none: the columns are too alike.
@@ -133,7 +162,7 @@ def trim(scores: FloatArray, U: FloatArray, k: int) -> tuple[FloatArray, Mask] |
     for _ in range(4 * r * r + 8):
         lone = _lone_overlap(mask)
         if lone is None:
-            V = orthonormal_on(U, mask)
+            V = orthonormal_on(U, mask, deadline)
             return None if V is None else (V, mask)
         i, a, b = lone
         weaker = a if scores[i, a] < scores[i, b] else b

@@ -5,14 +5,19 @@ import numpy as np
 from kspan.arrays import FloatArray, Mask
 from kspan.linalg.selection import top_k
 from kspan.problem import StiefelProblem
-from kspan.progress import Monitor, Status
-from kspan.solution import LoadingsSolution
-from kspan.solvers.stiefel.pattern import descend, drop_lone_overlaps, orthonormal_on
-from kspan.solvers.stiefel.penalty import Penalty
-from kspan.solvers.stiefel.splitting import Settings, Split, split
+from kspan.problem.solution import LoadingsSolution
+from kspan.progress import Deadline, Monitor, Status
+from kspan.solvers.stiefel.pattern import (
+    NO_LIMIT,
+    descend,
+    drop_lone_overlaps,
+    orthonormal_on,
+    patience,
+)
+from kspan.solvers.stiefel.splitting import Penalty, Settings, Split, split
 
 # Up to this many features the pattern's part of A is formed for the last descent.
-FORM_LIMIT = 2000
+PATTERN_LIMIT = 2000
 
 
 class Joint:
@@ -55,12 +60,16 @@ class Joint:
 
     def best_start(self, state: Split) -> tuple[int, FloatArray, float]:
         """Return which start has the best sparse loadings, these, and their objective."""
-        points = [self.sparse(V, Y) for V, Y in zip(state.V, state.Y, strict=True)]
+        deadline = patience(self.monitor)
+        points: list[FloatArray] = []
+        for V, Y in zip(state.V, state.Y, strict=True):
+            if not (points and deadline.passed):
+                points.append(self.sparse(V, Y, deadline))
         values = [self.objective(V) for V in points]
         winner = int(np.argmin(values))
         return winner, points[winner], values[winner]
 
-    def sparse(self, V: FloatArray, Y: FloatArray) -> FloatArray:
+    def sparse(self, V: FloatArray, Y: FloatArray, deadline: Deadline) -> FloatArray:
         """Return orthonormal loadings near V with the zeros of Y."""
         mask = self.penalty.pattern(Y)
         for j in np.flatnonzero(~mask.any(axis=0)):
@@ -71,7 +80,7 @@ class Joint:
             mask[top_k(np.where(used, -1.0, np.linalg.norm(V, axis=1)), missing)] = True
         rows = np.flatnonzero(mask.any(axis=1))
         full = np.zeros_like(V)
-        full[rows] = on_pattern(V[rows], mask[rows])
+        full[rows] = on_pattern(V[rows], mask[rows], deadline)
         return full
 
     def objective(self, V: FloatArray) -> float:
@@ -85,19 +94,21 @@ class Joint:
         """Lower the objective within a pattern."""
         rows = np.flatnonzero(mask.any(axis=1))
         part = self.problem.covariance.restrict(rows)
-        if rows.size <= FORM_LIMIT:
+        if rows.size <= PATTERN_LIMIT:
             S = part.submatrix(np.arange(rows.size)) / self.unit
-            W, value = descend(lambda W: S @ W, V[rows], mask[rows], alpha, self.penalty)
+            W, value = descend(
+                lambda W: S @ W, V[rows], mask[rows], alpha, self.penalty, monitor=self.monitor
+            )
         else:
             W, value = descend(
                 lambda W: part.matmat(W) / self.unit, V[rows], mask[rows], alpha, self.penalty,
-                max_iter=5,
+                max_iter=5, monitor=self.monitor,
             )  # fmt: skip
         full = np.zeros_like(V)
         full[rows] = W
         return full, value
 
-    def answer(self, V: FloatArray, status: Status) -> LoadingsSolution:
+    def answer(self, V: FloatArray, status: Status, solver: str) -> LoadingsSolution:
         """Sort the components by variance and dress them up; the history is in data units."""
         rows = np.flatnonzero(V.any(axis=1))
         gram = V[rows].T @ self.problem.covariance.matmat(V[rows], rows)[rows]
@@ -107,12 +118,12 @@ class Joint:
             V, gram = V @ turn, np.diag(values)
         order = np.argsort(-np.diagonal(gram), kind="stable")
         return LoadingsSolution.from_loadings(
-            V[:, order], gram[np.ix_(order, order)], solver=self.monitor.solver, status=status,
+            V[:, order], gram[np.ix_(order, order)], solver=solver, status=status,
             history=[value * self.unit for value in self.history], n_iter=len(self.history),
         )  # fmt: skip
 
 
-def on_pattern(U: FloatArray, mask: Mask) -> FloatArray:
+def on_pattern(U: FloatArray, mask: Mask, deadline: Deadline = NO_LIMIT) -> FloatArray:
     """Return orthonormal loadings near U within a pattern, or within a slightly smaller one.
 
     Where Newton's method finds none, whole rows of the pattern are used: that always works when
@@ -120,7 +131,7 @@ def on_pattern(U: FloatArray, mask: Mask) -> FloatArray:
     """
     d, r = U.shape
     for trial in (mask, drop_lone_overlaps(U, mask)):
-        V = orthonormal_on(U, trial)
+        V = orthonormal_on(U, trial, deadline)
         if V is not None:
             return np.where(trial, V, 0.0)
     rows = np.broadcast_to(mask.any(axis=1, keepdims=True), mask.shape)

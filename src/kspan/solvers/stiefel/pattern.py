@@ -16,18 +16,29 @@ zero: the smaller one leaves the pattern.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from kspan.arrays import FloatArray, Mask
 from kspan.linalg.stiefel import polar, symmetric
-from kspan.solvers.stiefel.penalty import Penalty
+from kspan.progress import Deadline, Monitor
+from kspan.solvers.stiefel.splitting import Penalty
 
 # ‖V'V - I‖ up to which V counts as orthonormal, and what the last Newton step aims at.
 ORTHONORMAL, AIM = 1e-10, 1e-14
 
+# Seconds for the way to the answer when time is up.
+GRACE = 0.1
+NO_LIMIT = Deadline()
 
-def orthonormal_on(U: FloatArray, mask: Mask) -> FloatArray | None:
+
+def patience(monitor: Monitor) -> Deadline:
+    """Return how long Newton's method may take: what is left, or a moment for the last answer."""
+    return Deadline(max(monitor.deadline.left, GRACE))
+
+
+def orthonormal_on(U: FloatArray, mask: Mask, deadline: Deadline = NO_LIMIT) -> FloatArray | None:
     """Return an orthonormal V near U that is zero outside the mask; None if Newton finds none."""
     V = np.where(mask, U, 0.0)
     lengths = np.linalg.norm(V, axis=0)
@@ -42,6 +53,8 @@ def orthonormal_on(U: FloatArray, mask: Mask) -> FloatArray | None:
         before, error = error, float(np.abs(missing).max())
         if error <= AIM or (error <= ORTHONORMAL and error >= before / 2):
             break
+        if deadline.passed:
+            return None
         step = _normal(V, mask, missing)
         size = float(np.linalg.norm(step))
         V = V + step * min(1.0, 0.5 / size) if size > 0 else V
@@ -96,6 +109,7 @@ def descend(
     *,
     max_iter: int = 100,
     tol: float = 1e-9,
+    monitor: Monitor,
 ) -> tuple[FloatArray, float]:
     """Lower ``-½ tr(V'SV) + αΩ(V)`` within the pattern; returns V and its objective.
 
@@ -107,40 +121,64 @@ def descend(
     alpha, penalty : of the objective
     max_iter : steps
     tol : stop when a step gains less than this share
+    monitor : asked before every step whether to stop
     """
-
-    def objective(V: FloatArray, SV: FloatArray) -> float:
-        return float(-0.5 * np.sum(V * SV) + alpha * penalty.value(V))
-
-    def gradient(V: FloatArray, SV: FloatArray) -> FloatArray:
-        G = np.where(mask, alpha * penalty.subgradient(V) - SV, 0.0)
-        inner = 2 * symmetric(V.T @ G)
-        return G - _normal(V, mask, inner)
-
+    f = _Objective(product, mask, alpha, penalty)
     SV = product(V)
-    value, G, length = objective(V, SV), gradient(V, SV), 1.0
+    value, length = f.value(V, SV), 1.0
+    if monitor.out_of_time():
+        return V, value
+    G = f.gradient(V, SV)
     for _ in range(max_iter):
-        squares = float(np.sum(G * G))
-        if squares <= 1e-16:
+        step = f.step_down(V, G, value, length, monitor)
+        if step is None:
             break
-        for _ in range(30):
-            trial = orthonormal_on(V - length * G, mask)
-            if trial is not None:
-                image = product(trial)
-                lower = objective(trial, image)
-                if lower <= value - 1e-4 * length * squares:
-                    break
-            length *= 0.4
-        else:
-            break
-        assert trial is not None
-        turned = gradient(trial, image)
+        length, trial, image, lower = step
+        turned = f.gradient(trial, image)
         moved, bent = trial - V, turned - G
         curvature = float(np.sum(moved * bent))
         gained = value - lower
-        V, SV, value, G = trial, image, lower, turned
+        V, value, G = trial, lower, turned
         length = float(np.sum(moved * moved)) / curvature if curvature > 0 else 4 * length
         length = float(np.clip(length, 1e-3, 1e4))
         if gained <= tol * abs(value):
             break
     return V, value
+
+
+@dataclass(frozen=True)
+class _Objective:
+    """``-½ tr(V'SV) + αΩ(V)`` within a pattern; see `descend`."""
+
+    product: Callable[[FloatArray], FloatArray]
+    mask: Mask
+    alpha: float
+    penalty: Penalty
+
+    def value(self, V: FloatArray, SV: FloatArray) -> float:
+        return float(-0.5 * np.sum(V * SV) + self.alpha * self.penalty.value(V))
+
+    def gradient(self, V: FloatArray, SV: FloatArray) -> FloatArray:
+        """Return the gradient within the set of orthonormal matrices on the pattern."""
+        G = np.where(self.mask, self.alpha * self.penalty.subgradient(V) - SV, 0.0)
+        inner = 2 * symmetric(V.T @ G)
+        return G - _normal(V, self.mask, inner)
+
+    def step_down(
+        self, V: FloatArray, G: FloatArray, value: float, length: float, monitor: Monitor
+    ) -> tuple[float, FloatArray, FloatArray, float] | None:
+        """Return a step from V that helps enough, where it leads, S times that, and the value."""
+        squares = float(np.sum(G * G))
+        if squares <= 1e-16:
+            return None
+        for _ in range(30):
+            if monitor.out_of_time():
+                return None
+            trial = orthonormal_on(V - length * G, self.mask)
+            if trial is not None:
+                image = self.product(trial)
+                lower = self.value(trial, image)
+                if lower <= value - 1e-4 * length * squares:
+                    return length, trial, image, lower
+            length *= 0.4
+        return None

@@ -1,4 +1,4 @@
-r"""SADMM: sparse PCA on the Stiefel manifold by stabilised ADMM.
+r"""SADMM and ADMM: sparse PCA on the Stiefel manifold, by stabilised or plain splitting.
 
 .. math:: \min_{V'V = I_r} -\tfrac12 \mathrm{tr}(V'AV) + α\,Ω(V), \qquad
           Ω(V) = \sum_{ij} |V_{ij}| \text{ or } \sum_i \|V_{i:}\|
@@ -22,44 +22,157 @@ tuning; the V-step is one polar step by default, not thirty of conjugate gradien
 ``v_step="cg"`` restores; three starts and two γ, tried on the features with the largest variances,
 instead of one start; and the paper does not say how its loadings come to be both sparse and
 orthonormal.
+
+`ADMM` is the plain form (Algorithm 1), there to compare with: one parameter ρ serves both halves.
+As it grows, the threshold α/ρ shrinks, so that the sparse half changes from step to step.
 """
+
+from dataclasses import dataclass, fields, replace
+from typing import ClassVar
 
 import numpy as np
 
-from kspan.arrays import FloatArray
-from kspan.problem import StiefelProblem
-from kspan.progress import Callback
-from kspan.solution import LoadingsSolution
-from kspan.solvers.stiefel.driver import solve_jointly
-from kspan.solvers.stiefel.splitting import Settings
+from kspan.arrays import Index
+from kspan.covariance import Covariance, DenseCovariance
+from kspan.linalg.selection import top_k
+from kspan.problem import StiefelProblem, require_count
+from kspan.problem.solution import LoadingsSolution
+from kspan.progress import Monitor
+from kspan.solvers.method import StiefelMethod
+from kspan.solvers.starts import Init
+from kspan.solvers.stiefel.cardinality import with_cardinality
+from kspan.solvers.stiefel.joint import Joint
+from kspan.solvers.stiefel.splitting import Settings, Split
+from kspan.solvers.stiefel.stiefel_starts import PORTFOLIO, STIEFEL_STARTS, starting_points
+
+# "auto" compares its starts on at most so many features, for so many steps, and with γ and ρ
+# multiplied by each of these: on real data no single γ is best, and a third of it often helps.
+SCOUT_FEATURES, SCOUT_STEPS, SCOUT_GAMMAS = 1000, 60, (1.0, 1 / 3)
+SCOUT_GAIN = 1e-3
 
 
-def sadmm(
+@dataclass(frozen=True, eq=False)
+class SplittingMethod(StiefelMethod):
+    """A method that runs the splitting loop: its options, without γ."""
+
+    starts = STIEFEL_STARTS
+
+    init: Init = "auto"
+    n_nonzero_coefs: int | None = None
+    rho: float = 0.3
+    rho_max: float = 10.0
+    beta: float = 1.05
+    v_step: str = "polar"
+    v_iter: int | None = None
+    max_iter: int = 300
+    tol: float = 1e-4
+
+    @property
+    def settings(self) -> Settings:
+        """The parameters of the loop."""
+        names = [setting.name for setting in fields(Settings) if hasattr(self, setting.name)]
+        return Settings(**{name: getattr(self, name) for name in names})
+
+    def check_options(self) -> None:
+        """The parameters of the loop are in range."""
+        if self.n_nonzero_coefs is not None:
+            require_count("n_nonzero_coefs", self.n_nonzero_coefs, 1)
+        _ = self.settings
+
+
+class JointMethod(SplittingMethod):
+    """All components together."""
+
+    def run(
+        self, problem: StiefelProblem, monitor: Monitor, rng: np.random.Generator
+    ) -> LoadingsSolution:
+        """Solve for the problem's α, or with k features in each component."""
+        return solve_jointly(
+            problem, self.settings, monitor, self.init, rng, self.n_nonzero_coefs, self.name
+        )
+
+
+def solve_jointly(
     problem: StiefelProblem,
-    *,
-    init: str | FloatArray = "auto",
+    settings: Settings,
+    monitor: Monitor,
+    init: Init,
     rng: np.random.Generator,
-    n_nonzero_coefs: int | None = None,
-    gamma: float = 0.3,
-    rho: float = 0.3,
-    rho_max: float = 10.0,
-    beta: float = 1.05,
-    v_step: str = "polar",
-    v_iter: int | None = None,
-    max_iter: int = 300,
-    tol: float = 1e-4,
-    callback: Callback | None = None,
-    time_limit: float | None = None,
+    n_nonzero_coefs: int | None,
+    name: str,
 ) -> LoadingsSolution:
-    """Solve for all components together.
+    """Find all components together: for the problem's α, or with k features in each."""
+    if n_nonzero_coefs is not None:
+        # α is what is looked for, so nothing can be scouted with it: all starts go along.
+        starts = starting_points(problem.covariance, problem.n_components, init, rng)
+        solver = Joint(problem, settings, monitor)
+        return solver.answer(*with_cardinality(solver, Split.at(starts), n_nonzero_coefs), name)
+    solver, begin = prepare(problem, settings, monitor, init, rng)
+    return solver.answer(*solver.best(solver.run(begin)), name)
+
+
+def prepare(
+    problem: StiefelProblem,
+    settings: Settings,
+    monitor: Monitor,
+    init: Init,
+    rng: np.random.Generator,
+) -> tuple[Joint, Split]:
+    """Return the solver of a problem and where it begins.
+
+    With "auto" that is one point: where the best of all starts and γ ended on the features with
+    the largest variances. A run on all features costs a pass over the data in every step; these
+    do not. Their best result, and single features, are rivals: with a large α the loop may end
+    above them.
+    """
+    d, r = problem.n_features, problem.n_components
+    if not (isinstance(init, str) and init == "auto"):
+        starts = starting_points(problem.covariance, r, init, rng)
+        return Joint(problem, settings, monitor), Split.at(starts)
+    chosen, part = _scouted(problem)
+    starts = starting_points(part.covariance, r, "auto", rng)
+    best, begin = settings, Split.at(starts[:1]).lifted(0, chosen, d)
+    lowest: float | None = None
+    rivals = np.zeros((2, d, r))
+    rivals[:, chosen] = starts[PORTFOLIO.index("coordinate")]
+    own = (settings.gamma, settings.rho) != (Settings.gamma, Settings.rho)
+    for factor in (1.0,) if own else SCOUT_GAMMAS:  # what the user sets stays
+        trial = replace(settings, gamma=settings.gamma * factor, rho=settings.rho * factor)
+        scout = Joint(part, replace(trial, max_iter=min(SCOUT_STEPS, trial.max_iter)), monitor)
+        state = scout.run(Split.at(starts))
+        i, point, value = scout.best_start(state)
+        # A smaller γ takes more steps; a small gain is not worth them.
+        if lowest is None or value < lowest - SCOUT_GAIN * abs(lowest):
+            best, begin, lowest = trial, state.lifted(i, chosen, d), value
+            rivals[1, chosen] = point
+        if monitor.stopped:
+            break
+    solver = Joint(problem, best, monitor)
+    solver.rivals = list(rivals)
+    return solver, begin
+
+
+def _scouted(problem: StiefelProblem) -> tuple[Index, StiefelProblem]:
+    """Return the features with the largest variances, and the problem on those."""
+    r = problem.n_components
+    chosen = top_k(problem.covariance.diagonal(), max(SCOUT_FEATURES, r))
+    covariance: Covariance = problem.covariance
+    if (covariance.n_samples or 0) > chosen.size:
+        covariance = DenseCovariance(covariance.submatrix(chosen))  # smaller than the data
+    elif chosen.size < problem.n_features:
+        covariance = covariance.restrict(chosen)
+    part = StiefelProblem(covariance, r, 0.0, problem.penalty)
+    return chosen, replace(part, alpha=min(problem.alpha, part.largest_alpha))
+
+
+@dataclass(frozen=True, eq=False)
+class SADMM(JointMethod):
+    """All components together, by stabilised ADMM.
 
     Parameters
     ----------
-    problem : StiefelProblem
     init : {"auto", "svd", "varimax", "coordinate", "random"} or (d, m) array
         Where to start; "auto" is the best result of the next three.
-    rng : numpy.random.Generator
-        Used by the random start only.
     n_nonzero_coefs : int, optional
         Exactly so many features in each component, instead of the problem's α.
     gamma, rho, rho_max, beta : float
@@ -72,10 +185,26 @@ def sadmm(
     tol : float
         A start is finished when its objective changed by less than this share in ten steps and
         V and Υ agree to 50 times it.
-    callback, time_limit : see `kspan.progress`
     """
-    settings = Settings(True, gamma, rho, rho_max, beta, v_step, v_iter, max_iter, tol)
-    return solve_jointly(
-        problem, init=init, rng=rng, n_nonzero_coefs=n_nonzero_coefs, settings=settings,
-        callback=callback, time_limit=time_limit,
-    )  # fmt: skip
+
+    name = "sadmm"
+    summary = "stabilised ADMM on the Stiefel manifold"
+    guarantee = "orthonormal to 1e-10; limit points are stationary"
+    stabilised: ClassVar[bool] = True
+
+    gamma: float = 0.3
+
+
+@dataclass(frozen=True, eq=False)
+class ADMM(JointMethod):
+    """All components together, by plain ADMM.
+
+    Parameters
+    ----------
+    init, n_nonzero_coefs, rho, rho_max, beta, v_step, v_iter, max_iter, tol : see `SADMM`
+    """
+
+    name = "admm"
+    summary = "plain ADMM on the Stiefel manifold"
+    guarantee = "orthonormal to 1e-10"
+    stabilised: ClassVar[bool] = False

@@ -19,71 +19,74 @@ no zeros, so that there are K features to choose whatever α is. The paper does 
 penalty stage II has; ``second_alpha`` and ``n_nonzero_coefs`` set it.
 """
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kspan.arrays import FloatArray
 from kspan.linalg.selection import top_k
-from kspan.problem import StiefelProblem, require_count
-from kspan.progress import Callback, Monitor
-from kspan.solution import LoadingsSolution
-from kspan.solvers.stiefel.driver import prepare, solve_jointly
-from kspan.solvers.stiefel.splitting import Settings
+from kspan.problem import StiefelProblem, default_nonzero_coefs, require_count
+from kspan.problem.solution import LoadingsSolution
+from kspan.progress import Monitor
+from kspan.solvers.stiefel.sadmm import SplittingMethod, prepare, solve_jointly
 
 
-def two_stage(
-    problem: StiefelProblem,
-    *,
-    n_features_to_select: int,
-    n_nonzero_coefs: int | None = None,
-    second_alpha: float = 0.0,
-    init: str | FloatArray = "auto",
-    rng: np.random.Generator,
-    callback: Callback | None = None,
-    time_limit: float | None = None,
-    **settings: Any,
-) -> LoadingsSolution:
+@dataclass(frozen=True, eq=False)
+class TwoStage(SplittingMethod):
     """Choose K features in stage I, fit on them in stage II.
+
+    The problem's α is that of stage I.
 
     Parameters
     ----------
-    problem : StiefelProblem
-        Its α is that of stage I.
-    n_features_to_select : int
-        K, with m ≤ K ≤ d.
+    init, gamma, rho, rho_max, beta, v_step, v_iter, max_iter, tol : see `SADMM`
+    n_features_to_select : int, optional
+        K, with m ≤ K ≤ d; by default a fifth of the features, but at least m.
     n_nonzero_coefs : int, optional
         In stage II, exactly so many features in each component.
     second_alpha : float
         α of stage II.
-    init, rng : see `kspan.solvers.stiefel.sadmm`
-    callback, time_limit : see `kspan.progress`
-    **settings
-        Of the splitting loop, see `kspan.solvers.stiefel.splitting.Settings`.
+    stabilised : bool
+        By SADMM, or by ADMM.
     """
-    d, r = problem.n_features, problem.n_components
-    require_count("n_features_to_select", n_features_to_select, r)
-    if n_features_to_select > d:
-        raise ValueError(
-            f"n_features_to_select={n_features_to_select} must be at most n_features={d}."
-        )
-    loop = Settings(**settings)
-    monitor = Monitor("two-stage", callback, time_limit)
-    first, begin = prepare(problem, loop, monitor, init, rng)
-    state = first.run(begin)
-    winner, _, _ = first.best_start(state)
-    V = state.V[winner]
-    deviations = np.sqrt(np.maximum(np.sum(V * first.product(V), axis=0), 0.0))
-    chosen = top_k(np.abs(V) @ deviations, n_features_to_select)
-    second = replace(problem, covariance=problem.covariance.restrict(chosen), alpha=second_alpha)
-    if second_alpha == 0 and n_nonzero_coefs is None:
-        inside = second.covariance.leading(r).vectors
-    else:
-        inside = solve_jointly(
-            second, init="auto", rng=rng, n_nonzero_coefs=n_nonzero_coefs, settings=loop,
-            callback=callback, time_limit=monitor.time_left(),
-        ).loadings  # fmt: skip
-    full = np.zeros((d, r))
-    full[chosen] = inside
-    return first.answer(full, monitor.stopped or state.status(winner))
+
+    name = "two-stage"
+    summary = "SADMM scores the features, the K best are fitted again"
+    guarantee = "orthonormal on exactly K features"
+
+    n_features_to_select: int | None = None
+    second_alpha: float = 0.0
+    gamma: float = 0.3
+    stabilised: bool = True
+
+    def run(
+        self, problem: StiefelProblem, monitor: Monitor, rng: np.random.Generator
+    ) -> LoadingsSolution:
+        """Run both stages."""
+        size = self._size(problem)
+        first, begin = prepare(problem, self.settings, monitor, self.init, rng)
+        state = first.run(begin)
+        winner, _, _ = first.best_start(state)
+        V = state.V[winner]
+        deviations = np.sqrt(np.maximum(np.sum(V * first.product(V), axis=0), 0.0))
+        chosen = top_k(np.abs(V) @ deviations, size)
+        covariance = problem.covariance.restrict(chosen)
+        second = replace(problem, covariance=covariance, alpha=self.second_alpha)
+        if self.second_alpha == 0 and self.n_nonzero_coefs is None:
+            inside = covariance.leading(problem.n_components).vectors
+        else:
+            inside = solve_jointly(
+                second, self.settings, monitor, "auto", rng, self.n_nonzero_coefs, self.name
+            ).loadings
+        full = np.zeros_like(V)
+        full[chosen] = inside
+        return first.answer(full, monitor.stopped or state.status(winner), self.name)
+
+    def _size(self, problem: StiefelProblem) -> int:
+        """Return K, after checking it."""
+        d, r, size = problem.n_features, problem.n_components, self.n_features_to_select
+        if size is None:
+            return max(default_nonzero_coefs(d), r)
+        require_count("n_features_to_select", size, r)
+        if size > d:
+            raise ValueError(f"n_features_to_select={size} must be at most n_features={d}.")
+        return size

@@ -1,0 +1,151 @@
+"""The upper edge of the path: certificates at a few k, and for every k the least of all bounds.
+
+- the k largest variances (trace bound), always;
+- the sum of the m leading eigenvalues, where the spectrum can be computed to the last one: up to
+  `DENSE_LIMIT` features, or fewer samples than features in memory. Lanczos' values are no proof;
+- every certificate: at its own k, at all fewer features, and by its full-size witnesses
+  (`Certificate.upper_at`) at all k;
+- what holds with more features holds with fewer, so the band never falls as k grows.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kspan.arrays import FloatArray
+from kspan.problem import Candidate, Choice, RowSparseProblem
+from kspan.progress import Monitor, Status
+from kspan.proofs import Certificate, CertificateError
+from kspan.proofs.check.bounds import dual_bound, low_rank_dual_bound, trace_bound
+from kspan.proofs.check.known import KnownFactor, KnownMatrix
+from kspan.proofs.search.prover import ProofOptions
+from kspan.proofs.search.tree_state import Budgets
+from kspan.solvers.rowsparse.moves import ProblemAt
+from kspan.solving import prove_point
+
+# Up to this many features the spectrum of A is computed.
+DENSE_LIMIT = Budgets().dense_limit
+
+# How many k are proved at their own k, and how many more get a witness of their own in one of
+# those certificates. A witness costs some 15 eigensolves of order d.
+N_CERTIFIED, N_WITNESSES = 3, 9
+
+# With more features than this both are done at one k only: seconds each.
+MANY_FEATURES = 300
+
+
+def upper_band(
+    problem: RowSparseProblem, ks: Sequence[int], certificates: Sequence[Certificate]
+) -> FloatArray:
+    """Return what no selection of k features can exceed, for every k.
+
+    Parameters
+    ----------
+    problem : with any of the k
+    ks : the numbers of features, ascending
+    certificates : of problems that differ in k only
+    """
+    variances, n_samples = problem.covariance.diagonal(), problem.covariance.n_samples or 0
+    upper = np.array(
+        [trace_bound(variances, n_samples, problem.choice.resized(k)).value for k in ks]
+    )
+    upper = np.minimum(upper, _eigenvalue_bound(problem))
+    for certificate in certificates:
+        for place, k in enumerate(ks):
+            # Without a full-size witness a certificate says nothing about more features.
+            if certificate.path or k <= certificate.n_features_to_select:
+                upper[place] = min(upper[place], certificate.upper_at(k))
+    rising: FloatArray = np.minimum.accumulate(upper[::-1])[::-1]
+    return rising
+
+
+def _eigenvalue_bound(problem: RowSparseProblem) -> float:
+    """The sum of the m leading eigenvalues, rounded upwards; infinite where it is not known."""
+    features, m = problem.choice.features, problem.n_components
+    everything = Choice.of(features.size, m)  # with B = 0 only the eigenvalues count
+    nothing = np.zeros((features.size, 0))
+    if features.size <= DENSE_LIMIT:
+        known = KnownMatrix.of(problem, features)
+        return known.scale * dual_bound(known, nothing, m, everything).ky_fan
+    if not problem.covariance.is_wide:
+        return np.inf
+    factor = KnownFactor.of(problem, features)
+    return factor.scale * low_rank_dual_bound(factor, nothing, m, everything).ky_fan
+
+
+def checked(objective: FloatArray, upper: FloatArray, n_features: int) -> FloatArray:
+    """Return the band, never below the curve. A gap that is not rounding is a bug, and raises."""
+    # Eigenvalues of order d are off by a modest multiple of d times the unit roundoff.
+    rounding = 16 * (n_features + 8) * np.finfo(float).eps
+    wrong = np.flatnonzero(upper < objective * (1 - rounding))
+    if wrong.size:
+        place = int(wrong[0])
+        raise CertificateError(
+            f"The bound {upper[place]!r} is below the objective {objective[place]!r} that was "
+            "reached: this is a bug of kspan, please report it."
+        )
+    return np.maximum(upper, objective)
+
+
+def where_to_certify(ks: Sequence[int], n_allowed: int) -> tuple[list[int], list[int]]:
+    """Return at which k to prove, and for which more k to keep witnesses.
+
+    Both evenly spaced on a logarithmic scale: the curve bends where k is small. Without full-size
+    witnesses a proof reaches down only, so the largest k is among those of large problems.
+
+    Examples
+    --------
+    >>> where_to_certify(range(2, 31), 30)
+    ([4, 8, 15], [2, 3, 4, 6, 8, 11, 15, 21, 30])
+    """
+    first, last = ks[0], ks[-1]
+    if n_allowed > DENSE_LIMIT:
+        return _spread(ks, np.geomspace(first, last, N_CERTIFIED + 1)[1:]), []
+    count = N_CERTIFIED if n_allowed <= MANY_FEATURES else 1
+    proved = _spread(ks, np.geomspace(first, last, count + 2)[1:-1])
+    more = N_WITNESSES if n_allowed <= MANY_FEATURES else N_CERTIFIED
+    return proved, _spread(ks, np.geomspace(first, last, more))
+
+
+def _spread(ks: Sequence[int], wanted: FloatArray) -> list[int]:
+    """The numbers of the path nearest to those wanted, each once."""
+    array = np.asarray(ks)
+    return sorted({int(array[np.abs(array - k).argmin()]) for k in wanted})
+
+
+def where(
+    done: list[int], certify_at: Sequence[int] | None, choice: Choice, *, everywhere: bool
+) -> tuple[list[int], list[int]]:
+    """Return at which k to prove, and which get a witness too."""
+    if everywhere:
+        return done, []
+    if certify_at is None:
+        return where_to_certify(done, choice.features.size)
+    unknown = sorted(set(certify_at) - set(done))
+    if unknown:
+        raise ValueError(f"certify_at holds {unknown[0]}, which is not on the path: {done}.")
+    return sorted({int(k) for k in certify_at}), []
+
+
+def certify_some(
+    problem_at: ProblemAt, best: dict[int, Candidate], level: str,
+    at: tuple[list[int], list[int]], monitor: Monitor,
+) -> tuple[list[Certificate], Status | None]:  # fmt: skip
+    """Prove at some k; a better support found on the way is kept."""
+    certificates: list[Certificate] = []
+    proved, witnesses = at
+    stopped = None
+    for place, k in enumerate(proved):
+        if monitor.out_of_time():
+            return certificates, monitor.stopped
+        problem = problem_at(k)
+        # Full-size witnesses are shared by all certificates: one of them makes them.
+        grid = tuple(witnesses) if place == 0 and level != "fast" else ()
+        part = monitor.inner(level, share=1 / (len(proved) - place))
+        certificate = prove_point(problem, best[k], level, part, ProofOptions(k_grid=grid))
+        certificates.append(certificate)
+        if certificate.lower > best[k].objective:
+            best[k] = problem.refit(certificate.support)
+        if certificate.status.stopped_early:
+            stopped = certificate.status
+    return certificates, stopped

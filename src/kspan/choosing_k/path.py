@@ -1,0 +1,198 @@
+"""`sparsity_path`: the variance explained with k features for every k, from one decomposition."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kspan.choosing_k.band import certify_some, checked, upper_band, where
+from kspan.choosing_k.features import Features, feature_indices, named_covariance
+from kspan.choosing_k.result import SparsityPath
+from kspan.choosing_k.walk import choose_supports
+from kspan.covariance import Covariance
+from kspan.linalg.machine import one_blas_thread
+from kspan.problem import Candidate, RowSparseProblem, require_count
+from kspan.progress import Callback, Monitor, Status, combine, log_progress, worst
+from kspan.proofs import Certificate
+from kspan.proofs.search.prover import levels_of
+from kspan.solvers.method import AnyMethod
+from kspan.solvers.registry import as_method
+from kspan.solvers.rowsparse.moves import keep_rising
+from kspan.solving import RandomState, generator
+
+# The grid: every k up to the first number of features, or with more of them up to the second,
+# then steps of a fifth, no further than the third.
+EVERY_K, EVERY_K_OF_MANY, LARGEST_K = 200, 50, 1000
+STEP = 1.2
+
+# The walk's share of a time limit; the rest is for proofs.
+TIME_TO_WALK = 0.6
+
+
+def sparsity_path(
+    X: Any,
+    n_components: int = 2,
+    *,
+    ks: Sequence[int] | None = None,
+    include: Features | None = None,
+    exclude: Features | None = None,
+    scale: bool = False,
+    covariance: str | None = None,
+    solver: str | AnyMethod = "auto",
+    certify: bool | str = True,
+    certify_at: Sequence[int] | None = None,
+    random_state: RandomState = None,
+    callback: Callback | None = None,
+    time_limit: float | None = None,
+    verbose: int | bool = 0,
+) -> SparsityPath:
+    """Choose k features for every k, and bound what is possible at each.
+
+    The data is decomposed once. Every k starts from what its neighbours found
+    (`kspan.choosing_k.walk`), and a few certificates bound all k (`kspan.choosing_k.band`).
+
+    Parameters
+    ----------
+    X : array, DataFrame, sparse array, path, or `Covariance`
+        What `kspan.as_covariance` takes.
+    n_components : int, default=2
+        m.
+    ks : sequence of int, optional
+        The numbers of features. By default every k from m to d when there are at most 200
+        features; else every k up to 50, then steps of a fifth up to d, or 1000 if d is more.
+    include, exclude : names, indices or masks, optional
+        Features that must, and must not, be chosen.
+    scale : bool, default=False
+        Divide every feature by its standard deviation, to work on correlations.
+    covariance : {None, "precomputed"}
+        "precomputed": X is a covariance matrix.
+    solver : str or method, default="auto"
+        "auto" is the warm-started walk: about as good as `kspan.solve` with "auto" at each k, in
+        a fraction of the time, and never below "ipu". "exact" proves every k at level "exact". Any
+        other method of `kspan.solve` is run at each k, and its features get the best loadings.
+    certify : bool or {"fast", "tight", "exact"}, default=True
+        True is "tight". False leaves the bounds that come for free.
+    certify_at : sequence of int, optional
+        Numbers of features at which to prove; three by default.
+    random_state : int, generator or None
+        The same integer gives the same answer.
+    callback : callable, optional
+        Called with a `kspan.progress.Progress` after every k; returning True stops.
+    time_limit : float, optional
+        Seconds after which what is done is returned: at least one k.
+    verbose : int or bool
+        Log to standard error.
+
+    Returns
+    -------
+    SparsityPath
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from kspan import sparsity_path
+    >>> path = sparsity_path(load_wine().data, 2, scale=True, random_state=0)
+    >>> path.k[[0, -1]], path.smallest(share=0.9)
+    (array([ 2, 13]), 10)
+    >>> bool((path.objective <= path.upper).all())
+    True
+    """
+    if covariance not in (None, "precomputed"):
+        raise ValueError(f"covariance must be None or 'precomputed', got {covariance!r}.")
+    method = as_method(RowSparseProblem, solver, {})
+    level = _checked_level(certify, method)
+    report = combine(callback, log_progress if verbose else None)
+    monitor = Monitor("path", report, time_limit)
+    A, names = named_covariance(X, scale=scale, precomputed=covariance == "precomputed")
+    smallest = _smallest_problem(A, n_components, include, exclude, names)
+    wanted = default_grid(smallest) if ks is None else _checked_ks(ks, smallest)
+    A.prepare()
+    with one_blas_thread():
+        walking = monitor.inner(share=TIME_TO_WALK if level else None)
+        rng = generator(random_state)
+        best = choose_supports(smallest.at, wanted, method.searching(), rng, walking)
+        stopped = walking.stopped
+        certificates: list[Certificate] = []
+        if level and monitor.stopped is None:
+            everywhere = method.proof_level is not None
+            at = where(sorted(best), certify_at, smallest.choice, everywhere=everywhere)
+            certificates, late = certify_some(smallest.at, best, level, at, monitor)
+            stopped = late or stopped
+    keep_rising(smallest.at, best)
+    if stopped is None and method.proof_level is not None:
+        stopped = worst([Status.COMPLETED, *(proof.status for proof in certificates)])
+    return _summary(smallest, best, certificates, names, method, stopped, monitor)
+
+
+def _checked_level(certify: bool | str, method: AnyMethod) -> str | None:
+    """Return the level of the proofs, None for none."""
+    levels = levels_of(RowSparseProblem)
+    if not isinstance(certify, bool | np.bool_) and certify not in levels:
+        raise ValueError(f"certify must be a bool or one of {list(levels)}, got {certify!r}.")
+    asked = "tight" if certify is True else str(certify or "")
+    return method.proof_level or asked or None
+
+
+def _smallest_problem(
+    A: Covariance, n_components: int, include: Features | None, exclude: Features | None,
+    names: Sequence[str] | None,
+) -> RowSparseProblem:  # fmt: skip
+    """Return the problem with the fewest features; complains before any work is done."""
+    require_count("n_components", n_components, 1)
+    inside = feature_indices("include", include, A.n_features, names)
+    outside = feature_indices("exclude", exclude, A.n_features, names)
+    return RowSparseProblem(A, n_components, max(n_components, inside.size), inside, outside)
+
+
+def _summary(
+    smallest: RowSparseProblem, best: dict[int, Candidate], certificates: list[Certificate],
+    names: list[str] | None, method: AnyMethod, stopped: Status | None, monitor: Monitor,
+) -> SparsityPath:  # fmt: skip
+    """Put the path together, with the band that holds the optima."""
+    A, m, done = smallest.covariance, smallest.n_components, sorted(best)
+    objective = np.maximum.accumulate([best[k].objective for k in done])
+    band = upper_band(smallest.at(done[-1]), done, certificates)
+    return SparsityPath(
+        k=np.array(done, dtype=np.intp), objective=objective,
+        upper=checked(objective, band, A.n_features), supports=[best[k].support for k in done],
+        n_components=m, n_features=A.n_features, full=float(A.leading(m).values.sum()),
+        total_variance=A.trace(), feature_names=names, solver=method.name,
+        status=(stopped or Status.COMPLETED).value, certificates=certificates,
+        n_passes=A.n_passes, seconds=monitor.seconds,
+    )  # fmt: skip
+
+
+def default_grid(smallest: RowSparseProblem) -> list[int]:
+    """Return the numbers of features of a path, from the fewest to all that may be chosen."""
+    return grid_between(smallest.choice.size, smallest.choice.features.size)
+
+
+def grid_between(lower: int, upper: int) -> list[int]:
+    """Return the numbers of features of a path between two limits.
+
+    Examples
+    --------
+    >>> grid_between(2, 6)
+    [2, 3, 4, 5, 6]
+    >>> grid_between(48, 300)
+    [48, 49, 50, 60, 72, 87, 105, 126, 152, 183, 220, 264, 300]
+    """
+    if upper <= EVERY_K:
+        return list(range(lower, upper + 1))
+    last = max(min(upper, LARGEST_K), lower)
+    grid = list(range(lower, min(EVERY_K_OF_MANY, last) + 1)) or [lower]
+    while grid[-1] < last:
+        grid.append(min(int(np.ceil(grid[-1] * STEP)), last))
+    return grid
+
+
+def _checked_ks(ks: Sequence[int], smallest: RowSparseProblem) -> list[int]:
+    """Return the user's numbers, sorted and without repeats."""
+    lower, upper = smallest.choice.size, smallest.choice.features.size
+    for k in ks:
+        require_count("every number in ks", k, 1)
+        if not lower <= k <= upper:
+            raise ValueError(f"ks holds {k}; it must lie between {lower} and {upper}.")
+    if not len(ks):
+        raise ValueError("ks is empty.")
+    return sorted({int(k) for k in ks})

@@ -1,0 +1,288 @@
+"""The covariance of data: centred and scaled implicitly, never formed when the data is wide."""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+import scipy.linalg.blas
+from numpy.typing import NDArray
+
+from kspan.arrays import FloatArray, Index, Mask
+from kspan.covariance.block_kernels import product, row_digests
+from kspan.covariance.interface import Covariance, Kind
+from kspan.covariance.matrix import matrix_on
+from kspan.linalg.eigen import RESIDUAL_TOL, EigenPairs, lanczos, leading_dense
+
+# Up to this many samples or features, whichever is smaller, one product of X with itself is
+# cheaper than the products that Lanczos needs on a spectrum without gaps.
+GRAM_LIMIT = 2048
+
+# Multiplications up to which A is formed without a second thought.
+GRAM_WORK = 2e10
+
+# Products with float32 data are made in float32, so their residuals stop falling there.
+FLOAT32_TOL = 1e-5
+
+
+def row_edges(n_samples: int, size: int) -> Index:
+    """Return where blocks of equal size, of at least `size` rows if possible, begin and end."""
+    return np.linspace(0, n_samples, max(1, n_samples // size) + 1).astype(np.intp)
+
+
+def constant_columns(n: int, mean: FloatArray, squares: FloatArray) -> Mask:
+    """Say which columns of n rows are constant, from means and sums of squared deviations.
+
+    A constant column has a variance of rounding size, not zero: the error of its mean.
+    """
+    eps = np.finfo(np.float64).eps
+    found: Mask = squares <= n * (n * eps * np.abs(mean)) ** 2
+    return found
+
+
+class DataCovariance(Covariance):
+    """``A = D⁻¹ (X - 1μ')'(X - 1μ') D⁻¹ / (n - ddof)`` behind products with X and X'.
+
+    Parameters
+    ----------
+    X : (n, d) data, never changed and never copied
+    mean : (d,) column means μ
+    scale : (d,) divisors D, all ones if nothing is divided
+    variances : (d,) diagonal of A
+    ddof : 1 for sample variances
+    standardised : whether the divisors are the standard deviations
+    """
+
+    kind: Kind = "data"
+    has_samples: bool = True
+    n_samples: int
+    mean: FloatArray
+    scale: FloatArray
+
+    def __init__(
+        self, X: Any, mean: FloatArray, scale: FloatArray,
+        variances: FloatArray, ddof: int = 1, standardised: bool = False,
+    ):  # fmt: skip
+        self.X = X
+        self.mean, self.scale, self.ddof, self.standardised = mean, scale, ddof, standardised
+        self.n_samples, self.n_features = X.shape
+        self.dtype = np.dtype(X.dtype)
+        self._variances = variances
+        self._is_scaled = bool((scale != 1).any())
+        self._gram: FloatArray | None = None  # A itself, once a tall matrix has needed it
+
+    @classmethod
+    def from_moments(
+        cls, X: Any, mean: FloatArray, squares: FloatArray,
+        *, scale: bool | FloatArray, ddof: int,
+    ) -> Self:  # fmt: skip
+        """Build from X, its column means and its column sums of squared deviations."""
+        n = X.shape[0]
+        constant = constant_columns(n, mean, squares)
+        variances = np.where(constant, 0.0, squares / (n - ddof))
+        if isinstance(scale, np.ndarray):
+            return cls(X, mean, scale, variances / scale**2, ddof)
+        divisors = np.ones_like(mean)
+        if scale:
+            divisors[~constant] = np.sqrt(variances[~constant])
+            variances = np.where(constant, 0.0, variances / divisors**2)
+        return cls(X, mean, divisors, variances, ddof, bool(scale))
+
+    @abstractmethod
+    def _times(self, W: FloatArray, support: Index | None) -> FloatArray:
+        """Return ``X W`` for the raw data. With a support, W holds only those rows."""
+
+    @abstractmethod
+    def _transposed_times(self, Z: FloatArray) -> FloatArray:
+        """Return ``X' Z`` for the raw data, in an array of its own."""
+
+    @abstractmethod
+    def _deviation_products(self, support: Index | None, mean: FloatArray) -> FloatArray:
+        """Return ``(X - 1μ')'(X - 1μ')`` for the raw data on a support, or on all features."""
+
+    def diagonal(self) -> FloatArray:
+        """Return the variances."""
+        return self._variances
+
+    def scores(self, W: FloatArray, support: Index | None = None) -> FloatArray:
+        """Return the centred, scaled data times W (n × p). One pass."""
+        self.n_passes += 1
+        W, shift = self._for_raw_data(W, support)
+        return self._times(W, support) - shift
+
+    def back(self, Z: FloatArray) -> FloatArray:
+        """Return the centred, scaled data transposed times Z (d × p). One pass."""
+        self.n_passes += 1
+        # In place: for many features, fresh memory costs more than the arithmetic.
+        out = np.ascontiguousarray(self._transposed_times(Z))
+        scipy.linalg.blas.dger(-1.0, Z.sum(axis=0), self.mean, a=out.T, overwrite_a=True)
+        if self._is_scaled:
+            out /= self.scale[:, None]
+        return out
+
+    def matmat(self, W: FloatArray, support: Index | None = None) -> FloatArray:
+        """Return ``A W``: one or two passes, or none once A is formed."""
+        if self._gram is not None:
+            return self._gram @ W if support is None else self._gram[support].T @ W
+        return self._product(W, support)
+
+    def _product(self, W: FloatArray, support: Index | None) -> FloatArray:
+        """Return ``A W`` while A is not formed. Two passes."""
+        return self.back(self.scores(W, support) / (self.n_samples - self.ddof))
+
+    def _for_raw_data(self, W: FloatArray, support: Index | None) -> tuple[FloatArray, FloatArray]:
+        """Return W over the scales, and what the means contribute to X times that."""
+        rows: Any = slice(None) if support is None else support
+        W = W / self.scale[rows, None] if self._is_scaled else W
+        return W, self.mean[rows] @ W
+
+    def _centred(self, out: FloatArray, total: FloatArray) -> FloatArray:
+        """Turn ``X'Z`` and the column sums of ``Z = (X - 1μ')D⁻¹W`` into ``A W``."""
+        out = out - np.outer(self.mean, total)
+        out /= self.scale[:, None] * (self.n_samples - self.ddof)
+        return out
+
+    def columns(self, support: Index) -> FloatArray:
+        """Return ``A[:, support]``."""
+        if self._gram is not None:
+            return self._gram[support].T
+        return self.matmat(np.eye(support.size), support)
+
+    def submatrix(self, support: Index) -> FloatArray:
+        """Return ``A[support, support]``. One pass, or none once A is formed."""
+        if self._gram is not None:
+            return self._gram[np.ix_(support, support)]
+        return self._computed(support)
+
+    def submatrices(self, supports: Index) -> FloatArray:
+        """Return ``A[S, S]`` for every row S of `supports`."""
+        if self._gram is not None:
+            return self._gram[supports[:, :, None], supports[:, None, :]]
+        return super().submatrices(supports)
+
+    def _computed(self, support: Index | None = None) -> FloatArray:
+        """Compute A, on a support or the whole of it, in float64. One pass."""
+        rows: Any = slice(None) if support is None else support
+        mean, scale = self.mean[rows], self.scale[rows]
+        self.n_passes += 1
+        self.n_grams += int(mean.size == self.n_features)
+        products = self._deviation_products(support, mean)
+        return products / np.outer(scale, scale * (self.n_samples - self.ddof))
+
+    def restrict(self, support: Index) -> Covariance:
+        """Return the covariance of the chosen features, as a matrix."""
+        return matrix_on(self, support, None, is_psd=True)
+
+    def _is_cheap(self, size: int) -> bool:
+        """Whether to compute all products of that many features, or samples, with each other."""
+        return size <= GRAM_LIMIT
+
+    @property
+    def _takes_long_to_form(self) -> bool:
+        """Whether forming A takes a second or more."""
+        return self.n_samples * self.n_features**2 > GRAM_WORK
+
+    @property
+    def _lanczos_products(self) -> int:
+        """How many products Lanczos may make of tall data before A is formed after all."""
+        return 0
+
+    def _form(self) -> FloatArray | None:
+        """Return A, and keep it, if it is cheap to form."""
+        if self._gram is None and self._is_cheap(self.n_features):
+            self._gram = self._computed()
+        return self._gram
+
+    def _leading(self, m: int) -> EigenPairs:
+        n, d = self.n_samples, self.n_features
+        if n < d:
+            # The n×n side has the same nonzero eigenvalues; its vectors come back through X'.
+            return self._lift(self._leading_of_samples(min(m, n)), m)
+        if self._gram is None and (most := self._lanczos_products):
+            pairs = lanczos(self.matmat, d, m, tol=self._tol(), max_products=most)
+            if pairs.residuals.max() <= self._tol() * pairs.values[0]:
+                return pairs
+        A = self._form()
+        if A is None:
+            return lanczos(self.matmat, d, m, tol=self._tol())
+        return leading_dense(A, m)
+
+    def _leading_of_samples(self, m: int) -> EigenPairs:
+        """Return leading eigenpairs of ``(X - 1μ')D⁻²(X - 1μ')' / (n - ddof)``."""
+        n, divisor = self.n_samples, self.n_samples - self.ddof
+        return lanczos(lambda Z: self.scores(self.back(Z)) / divisor, n, m, tol=self._tol())
+
+    def _tol(self) -> float:
+        return FLOAT32_TOL if self.dtype == np.float32 else RESIDUAL_TOL
+
+    def _lift(self, pairs: EigenPairs, m: int) -> EigenPairs:
+        """Turn eigenvectors of the sample side into m eigenvectors of A."""
+        few = pairs.values.size
+        lifted = np.zeros((self.n_features, m))
+        lifted[:, :few] = self.back(pairs.vectors)
+        # Beyond the rank the images are rounding noise; Householder QR completes the basis.
+        vectors, R = np.linalg.qr(lifted)
+        vectors = vectors * np.where(np.diagonal(R) < 0, -1.0, 1.0)
+        values = np.zeros(m)
+        values[:few] = pairs.values
+        residuals = np.full(m, pairs.residuals.max())
+        return EigenPairs(values, vectors, residuals)
+
+
+# Dense pieces made on the way are built in blocks of about this size.
+DENSE_PIECE_BYTES = 1 << 24
+
+
+class InMemoryCovariance(DataCovariance):
+    """Data in an array or a scipy sparse one, of which rows and columns can be taken."""
+
+    @classmethod
+    @abstractmethod
+    def measure(cls, X: Any, *, scale: bool | FloatArray, ddof: int) -> Self:
+        """Build from X alone."""
+
+    @abstractmethod
+    def _sample_products(self) -> FloatArray:
+        """Return ``(X - 1μ')D⁻²(X - 1μ')'``, an n×n matrix."""
+
+    def _times(self, W: FloatArray, support: Index | None) -> FloatArray:
+        if support is not None:
+            full = np.zeros((self.n_features, W.shape[1]))
+            full[support] = W
+            W = full
+        return product(self.X, W)
+
+    def _transposed_times(self, Z: FloatArray) -> FloatArray:
+        return product(self.X.T, Z)
+
+    def restrict(self, support: Index) -> Covariance:
+        """Return the covariance of the chosen features: from A if it is formed, else a copy."""
+        if self._gram is not None:
+            return super().restrict(support)
+        self.n_passes += 1
+        # float64, so that what is computed on a support is exact for float32 data too.
+        X = self.X[:, support].astype(np.float64, copy=False)
+        part = type(self)(
+            X, self.mean[support], self.scale[support], self._variances[support], self.ddof,
+            self.standardised,
+        )  # fmt: skip
+        part.has_samples = self.has_samples
+        return part
+
+    def row_blocks(self, size: int) -> Iterator[Self]:
+        """Yield the covariance of one block of rows after another. One pass."""
+        self.n_passes += 1
+        for start, stop in pairwise(row_edges(self.n_samples, size)):
+            # ddof=0: the mean is that of all rows, not of these.
+            yield type(self)(self.X[start:stop], self.mean, self.scale, self._variances, ddof=0)
+
+    def _row_digests(self) -> NDArray[np.uint8]:
+        return row_digests(self.X)
+
+    def _leading_of_samples(self, m: int) -> EigenPairs:
+        if not self._is_cheap(self.n_samples):
+            return super()._leading_of_samples(m)
+        self.n_passes += 1
+        self.n_grams += 1
+        return leading_dense(self._sample_products() / (self.n_samples - self.ddof), m)

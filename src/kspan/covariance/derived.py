@@ -1,0 +1,272 @@
+"""Covariances made from another one: in other units, with features taken out, or updated.
+
+`DerivedCovariance` hands on the whole interface of its base; the others say what differs.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from kspan.arrays import FloatArray, Index, Mask
+from kspan.covariance.interface import Covariance
+from kspan.linalg.eigen import EigenPairs, lanczos, leading_dense, power_of_two
+
+
+class DerivedCovariance(Covariance):
+    """Another covariance behind the whole interface, changed in what a subclass says.
+
+    That is `diagonal`, `matmat`, `_leading`, the entries (`_entries`) and how to do the same to
+    another covariance (`_on`). Samples carry over if they are still samples of it when their
+    features are multiplied by something (`_weights`). A fingerprint does not: it is that of
+    numbers as they were given.
+
+    Parameters
+    ----------
+    base : Covariance
+        What it is made from. Passes over the data, and products of all of it, are counted there.
+    """
+
+    base: Covariance
+
+    def __init__(self, base: Covariance):
+        self.base = base
+        self.n_features, self.n_samples, self.dtype = base.n_features, base.n_samples, base.dtype
+        self.mean, self.scale = base.mean, base.scale
+        self.kind, self.standardised = base.kind, base.standardised
+        self.has_samples = base.has_samples and self._weights() is not None
+
+    @abstractmethod
+    def _entries(self, values: FloatArray, rows: Any, columns: Index) -> FloatArray:
+        """Return what becomes of entries of A, given their rows and columns (or stacks of both)."""
+
+    @abstractmethod
+    def _on(self, base: Covariance, support: Index | None = None) -> Covariance:
+        """Do the same to another covariance, which may have some of the features only."""
+
+    def _weights(self) -> FloatArray | None:
+        """Return what each feature of a sample is multiplied by; None if there are no samples."""
+        return None
+
+    @property
+    def n_passes(self) -> int:  # type: ignore[override]
+        """Passes over the data behind it."""
+        return self.base.n_passes
+
+    @property
+    def n_grams(self) -> int:  # type: ignore[override]
+        """How often A, or XX', was computed from the data behind it."""
+        return self.base.n_grams
+
+    @property
+    def reads_are_costly(self) -> bool:
+        """Whether those of what it is made from are."""
+        return self.base.reads_are_costly
+
+    def prepare(self) -> None:
+        """Prepare what it is made from."""
+        self.base.prepare()
+
+    def ensure_psd(self) -> None:
+        """Make sure of what it is made from."""
+        self.base.ensure_psd()
+
+    def submatrix(self, support: Index) -> FloatArray:
+        """Return its rows and columns on a support."""
+        return self._entries(self.base.submatrix(support), support, support)
+
+    def submatrices(self, supports: Index) -> FloatArray:
+        """Return its rows and columns on many supports."""
+        return self._entries(self.base.submatrices(supports), supports, supports)
+
+    def columns(self, support: Index) -> FloatArray:
+        """Return its columns on a support."""
+        return self._entries(self.base.columns(support), slice(None), support)
+
+    def restrict(self, support: Index) -> Covariance:
+        """Return it on the chosen features alone."""
+        return self._on(self.base.restrict(support), support)
+
+    def densified(self) -> Covariance:
+        """Return it with all samples in one dense array."""
+        base = self.base.densified()
+        return self if base is self.base else self._on(base)
+
+    def scores(self, W: FloatArray, support: Index | None = None) -> FloatArray:
+        """Return the coordinates of the samples, if they carry over."""
+        weights = self._weights()
+        if not self.has_samples or weights is None:
+            return super().scores(W, support)
+        weights = weights if support is None else weights[support]
+        return self.base.scores(weights[:, None] * W, support)
+
+    def row_blocks(self, size: int) -> Iterator[Covariance]:
+        """Yield what becomes of the covariance of each block of rows, if samples carry over."""
+        if not self.has_samples:
+            return super().row_blocks(size)
+        return map(self._on, self.base.row_blocks(size))
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether `sample_factor` has an answer."""
+        return self.base.is_wide and self._weights() is not None
+
+    def sample_factor(self) -> FloatArray | None:
+        """Return X with ``X'X`` this covariance, if X has fewer rows than features, else None."""
+        weights = self._weights()
+        if weights is None or (X := self.base.sample_factor()) is None:
+            return None
+        return X * weights
+
+
+class UnitCovariance(DerivedCovariance):
+    """A covariance divided by a power of two, so that its largest variance is near one.
+
+    Parameters
+    ----------
+    base : Covariance
+    unit : float, optional
+        The divisor.
+    """
+
+    def __init__(self, base: Covariance, unit: float | None = None):
+        self.unit = power_of_two(float(base.diagonal().max())) if unit is None else unit
+        super().__init__(base)
+        if base.scale is not None:
+            self.scale = base.scale * np.sqrt(self.unit)
+        if base.sketch is not None:
+            self.sketch = base.sketch[0], base.sketch[1] / self.unit
+
+    def diagonal(self) -> FloatArray:
+        """Return the variances."""
+        return self.base.diagonal() / self.unit
+
+    def matmat(self, W: FloatArray, support: Index | None = None) -> FloatArray:
+        """Return ``A W / unit``."""
+        return self.base.matmat(W, support) / self.unit
+
+    def _entries(self, values: FloatArray, rows: Any, columns: Index) -> FloatArray:
+        return values / self.unit
+
+    def _on(self, base: Covariance, support: Index | None = None) -> "UnitCovariance":
+        return UnitCovariance(base, self.unit)
+
+    def _weights(self) -> FloatArray:
+        return np.full(self.base.n_features, 1 / np.sqrt(self.unit))
+
+    def _leading(self, m: int) -> EigenPairs:
+        pairs = self.base.leading(m)
+        smallest = None if pairs.smallest is None else pairs.smallest / self.unit
+        return EigenPairs(
+            pairs.values / self.unit, pairs.vectors, pairs.residuals / self.unit, smallest
+        )
+
+
+class MaskedCovariance(DerivedCovariance):
+    """``D A D`` with D = diag(keep): features that are not kept look constant.
+
+    Parameters
+    ----------
+    base : Covariance
+    keep : (d,) mask
+    """
+
+    keep: Mask
+
+    def __init__(self, base: Covariance, keep: Mask):
+        if isinstance(base, MaskedCovariance):  # one mask, however often it is masked
+            keep = base.keep & keep
+            base = base.base
+        self.keep = keep
+        super().__init__(base)
+
+    def diagonal(self) -> FloatArray:
+        """Return the variances, zero for features that are not kept."""
+        return np.where(self.keep, self.base.diagonal(), 0.0)
+
+    def matmat(self, W: FloatArray, support: Index | None = None) -> FloatArray:
+        """Return ``D A D W``."""
+        rows = self.keep if support is None else self.keep[support]
+        return self.keep[:, None] * self.base.matmat(rows[:, None] * W, support)
+
+    def _entries(self, values: FloatArray, rows: Any, columns: Index) -> FloatArray:
+        return self.keep[rows][..., :, None] * values * self.keep[columns][..., None, :]
+
+    def _on(self, base: Covariance, support: Index | None = None) -> Covariance:
+        keep = self.keep if support is None else self.keep[support]
+        return base if keep.all() else MaskedCovariance(base, keep)
+
+    def _weights(self) -> FloatArray:
+        return self.keep.astype(np.float64)
+
+    def _leading(self, m: int) -> EigenPairs:
+        """Eigenpairs of the kept part, with zeros between; any directions beyond its rank."""
+        kept = np.flatnonzero(self.keep)
+        few = min(m, kept.size)
+        vectors = np.zeros((self.n_features, m))
+        values, residuals = np.zeros(m), np.zeros(m)
+        if few:
+            pairs = self.base.restrict(kept).leading(few)
+            vectors[kept, :few] = pairs.vectors
+            values[:few], residuals[:few] = pairs.values, pairs.residuals
+        others = np.flatnonzero(~self.keep)[: m - few]
+        vectors[others, few + np.arange(others.size)] = 1.0
+        return EigenPairs(values, vectors, residuals, None)
+
+
+# Up to this order the sum is formed for its eigenvectors.
+UPDATE_FORM_LIMIT = 2000
+
+
+class UpdatedCovariance(DerivedCovariance):
+    """``A + L C L'`` behind the interface of A: what is left of A after a deflation.
+
+    It need not be positive semidefinite, `ensure_psd` is about A; and it has no samples.
+
+    Parameters
+    ----------
+    base : Covariance
+    L : (d, r) array
+    C : (r, r) symmetric array
+    """
+
+    L: FloatArray
+    C: FloatArray
+
+    def __init__(self, base: Covariance, L: FloatArray, C: FloatArray):
+        if isinstance(base, UpdatedCovariance):  # one update, however often it is updated
+            r, s = base.C.shape[0], C.shape[0]
+            C = np.block([[base.C, np.zeros((r, s))], [np.zeros((s, r)), C]])
+            L = np.hstack([base.L, L])
+            base = base.base
+        self.L, self.C = L, C
+        super().__init__(base)
+        self.standardised = False  # its diagonal is not that of correlations any more
+        if base.sketch is not None:
+            columns, image = base.sketch
+            self.sketch = columns, image + L @ (C @ (L.T @ columns))
+
+    def diagonal(self) -> FloatArray:
+        """Return the diagonal; entries of rounding size, beside A's own, are zero."""
+        before = self.base.diagonal()
+        after = before + np.einsum("ij,ij->i", self.L @ self.C, self.L)
+        rounding = 16 * np.finfo(float).eps * self.L.shape[1]
+        return np.where(np.abs(after) <= rounding * before, 0.0, after)
+
+    def matmat(self, W: FloatArray, support: Index | None = None) -> FloatArray:
+        """Return ``(A + L C L') W``."""
+        rows = self.L if support is None else self.L[support]
+        return self.base.matmat(W, support) + self.L @ (self.C @ (rows.T @ W))
+
+    def _entries(self, values: FloatArray, rows: Any, columns: Index) -> FloatArray:
+        return values + self.L[rows] @ (self.C @ np.swapaxes(self.L[columns], -1, -2))
+
+    def _on(self, base: Covariance, support: Index | None = None) -> "UpdatedCovariance":
+        return UpdatedCovariance(base, self.L if support is None else self.L[support], self.C)
+
+    def _leading(self, m: int) -> EigenPairs:
+        d = self.n_features
+        if d <= UPDATE_FORM_LIMIT:
+            return leading_dense(self.submatrix(np.arange(d)), m)
+        return lanczos(self.matmat, d, m)

@@ -1,0 +1,149 @@
+"""A covariance that is given as an array."""
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from kspan.arrays import FloatArray, Index
+from kspan.covariance.block_kernels import row_digests
+from kspan.covariance.interface import Covariance
+from kspan.linalg.eigen import EigenPairs, leading_dense
+
+# Up to this order a Cholesky factorisation settles at once whether A is PSD (under 15 ms).
+# Beyond it, the eigensolver that every fit runs sees a negative eigenvalue on its way.
+CHOLESKY_LIMIT = 1024
+
+
+class DenseCovariance(Covariance):
+    """The array itself. One pass is one product with the whole of it."""
+
+    def __init__(
+        self, A: FloatArray, dtype: np.dtype[np.floating] | None = None, *, is_psd: bool = False
+    ):
+        self.A = A
+        self._is_psd = is_psd  # known to be, up to rounding of doubles
+        self.n_features = A.shape[0]
+        self.dtype = np.dtype(dtype or A.dtype)
+        self._diagonal = np.ascontiguousarray(np.diagonal(A))
+
+    def diagonal(self) -> FloatArray:
+        """Return the variances."""
+        return self._diagonal
+
+    def matmat(self, W: FloatArray, support: Index | None = None) -> FloatArray:
+        """Return ``A W``; with a support only those rows of A are read."""
+        if support is None:
+            self.n_passes += 1
+            return self.A @ W
+        return self.A[support].T @ W  # A is symmetric, and its rows lie together in memory
+
+    def _row_digests(self) -> NDArray[np.uint8]:
+        return row_digests(self.A)
+
+    def submatrix(self, support: Index) -> FloatArray:
+        """Return ``A[support, support]``."""
+        return self.A[np.ix_(support, support)]
+
+    def submatrices(self, supports: Index) -> FloatArray:
+        """Return ``A[S, S]`` for every row S of `supports`."""
+        return self.A[supports[:, :, None], supports[:, None, :]]
+
+    def columns(self, support: Index) -> FloatArray:
+        """Return ``A[:, support]``."""
+        return self.A[support].T
+
+    def restrict(self, support: Index) -> "DenseCovariance":
+        """Return the covariance of the chosen features."""
+        return matrix_on(self, support, self.dtype, is_psd=self._is_psd)
+
+    def _leading(self, m: int) -> EigenPairs:
+        pairs = leading_dense(self.A, m)
+        if pairs.smallest is not None:
+            self._require_psd(pairs.smallest)
+        elif self.n_features > CHOLESKY_LIMIT:
+            given = self.A
+            self.ensure_psd()
+            if self.A is not given:
+                pairs = leading_dense(self.A, m)
+        return pairs
+
+    def ensure_psd(self) -> None:
+        """Settle whether A is PSD; if it is but for its rounding, take the nearest that is.
+
+        Half the digits of its type may be rounding: what a float32 matrix lacks shows in
+        doubles, and the sum of k variances would no longer bound what k features explain.
+
+        Raises
+        ------
+        ValueError
+            If the smallest eigenvalue is beyond rounding.
+        """
+        if self._is_psd:
+            return
+        d = self.n_features
+        in_doubles = 8 * d * np.finfo(np.float64).eps * np.abs(self._diagonal).max()
+        try:
+            shifted = self.A + in_doubles * np.eye(d)
+            scipy.linalg.cholesky(shifted, overwrite_a=True, check_finite=False)
+        except scipy.linalg.LinAlgError:
+            values, vectors = np.linalg.eigh((self.A + self.A.T) / 2)
+            self._require_psd(float(values[0]))
+            if values[0] < -in_doubles:
+                lacking = vectors[:, values < 0]
+                self.A = self.A - (lacking * values[values < 0]) @ lacking.T
+                self._diagonal = np.ascontiguousarray(np.diagonal(self.A))
+                self._pairs = None
+        self._is_psd = True
+
+    def is_finite(self) -> bool:
+        """Say whether A holds neither NaN nor infinity, without an array of d×d answers."""
+        with np.errstate(all="ignore"):
+            spread = self.A @ np.zeros(self.n_features)  # 0 times NaN or infinity is NaN
+        self.n_passes += 1
+        return bool(np.isfinite(spread).all())
+
+    def validate(self) -> None:
+        """Raise `ValueError` unless A is symmetric and PSD, up to rounding.
+
+        Two products with one random vector settle symmetry: ``Ax - A'x`` is as large as the
+        asymmetry. Only when that looks wrong are the entries compared.
+        """
+        A = self.A
+        rng = np.random.default_rng(0)
+        d = self.n_features
+        # Entries of size 1 to 2 with random signs: none is small enough to hide a row.
+        probe = rng.choice([-1.0, 1.0], d) * rng.uniform(1, 2, d)
+        right, left = A @ probe, probe @ A
+        self.n_passes += 2
+        if np.linalg.norm(right - left) > self._rounding():
+            asymmetry = float(np.abs(A - A.T).max())
+            if asymmetry > self._rounding():
+                raise ValueError(
+                    "The covariance is not symmetric: the largest |A - A.T| is "
+                    f"{asymmetry:.3g}, beyond rounding."
+                )
+        if d <= CHOLESKY_LIMIT or self._diagonal.min() < -self._rounding():
+            self.ensure_psd()
+
+    def _rounding(self) -> float:
+        """How large an error of A may be called rounding: half the digits of its type."""
+        return float(np.sqrt(np.finfo(self.dtype).eps) * np.abs(self._diagonal).max())
+
+    def _require_psd(self, smallest: float) -> None:
+        if smallest < -self._rounding():
+            raise ValueError(
+                "The covariance is not positive semidefinite: it has an eigenvalue of "
+                f"{smallest:.4g} or less, beyond rounding."
+            )
+
+
+def matrix_on(
+    covariance: Covariance, support: Index, dtype: np.dtype[np.floating] | None, *, is_psd: bool
+) -> DenseCovariance:
+    """Return a covariance on some of its features, as a matrix that knows where it is from."""
+    part = DenseCovariance(covariance.submatrix(support), dtype, is_psd=is_psd)
+    part.n_samples, part.kind = covariance.n_samples, covariance.kind
+    part.standardised = covariance.standardised
+    part.mean = None if covariance.mean is None else covariance.mean[support]
+    part.scale = None if covariance.scale is None else covariance.scale[support]
+    return part

@@ -1,0 +1,268 @@
+"""What estimators share: data in, a covariance out; support and score; coordinates and back."""
+
+import warnings
+from collections.abc import Callable, Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_n_features, check_is_fitted, validate_data
+
+from kspan.arrays import FloatArray
+from kspan.covariance import Covariance, as_covariance, require_built_as
+from kspan.io import Opened, open_data
+from kspan.progress import Monitor, combine, log_progress, log_reading
+from kspan.proofs.search.prover import ProofOptions
+from kspan.solvers.method import AnyMethod
+from kspan.solvers.registry import as_method
+
+# Entries of `solver_options` that are about the proof.
+PROOF_OPTIONS = ("checkpoint", "checkpoint_every", "k_grid")
+
+# Of the parameters that every estimator has.
+COMMON_CONSTRAINTS: dict[str, list[Any]] = {
+    "scale": ["boolean"],
+    "covariance": [None, StrOptions({"precomputed"})],
+    "solver_options": [None, Mapping],
+    "time_limit": [None, Interval(Real, 0, None, closed="neither")],
+    "callback": [None, callable],
+    "verbose": ["verbose"],
+    "random_state": ["random_state"],
+}
+
+
+class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
+    """An estimator that looks at data through its covariance only."""
+
+    solver: str | AnyMethod
+    scale: bool
+    covariance: str | None
+    solver_options: Mapping[str, Any] | None
+    time_limit: float | None
+    random_state: Any
+    callback: Callable[..., bool | None] | None
+    verbose: int | bool
+
+    def _as_covariance(self, X: Any, reset: bool) -> Covariance:
+        precomputed = self.covariance == "precomputed"
+        if isinstance(X, Covariance):
+            return self._taken(X, reset=reset)
+        data = open_data(X, load_bytes=np.inf if precomputed else 0)
+        if data.rows is not None and self.verbose:
+            data.rows.on_rows = log_reading
+        values = self._validated(
+            data,
+            reset=reset,
+            accept_sparse=False if precomputed else ("csr", "csc"),
+            dtype=(np.float64, np.float32),
+            ensure_all_finite=False,  # as_covariance looks at it, and names the column
+            ensure_min_samples=1 if precomputed else 2,
+        )
+        names = getattr(self, "feature_names_in_", None)
+        if precomputed:
+            if self.scale:
+                raise ValueError("scale=True needs data, not covariance='precomputed'.")
+            return as_covariance(values, kind="covariance", feature_names=names)
+        scale = self.scale if reset or self.scale_ is None else self.scale_
+        # A block is copied a few times on its way through a product.
+        block_bytes = int(get_config()["working_memory"] * 2**20 / 64)
+        return as_covariance(values, scale=scale, feature_names=names, block_bytes=block_bytes)
+
+    def _taken(self, covariance: Covariance, *, reset: bool) -> Covariance:
+        """Take a covariance in the place of the data that it was made from."""
+        precomputed = self.covariance == "precomputed"
+        require_built_as(covariance, scale=self.scale, precomputed=precomputed)
+        _check_n_features(self, np.empty((0, covariance.n_features)), reset=reset)
+        if reset:
+            self._forget("feature_names_in_")
+        return covariance
+
+    def _validated(self, data: Opened, *, reset: bool, **checks: Any) -> Any:
+        """Do what `validate_data` does, which knows no names of what is in files or blocks."""
+        values = data.values
+        if data.as_given:
+            return validate_data(self, values, reset=reset, **checks)
+        if data.rows is None:
+            values = check_array(values, estimator=self, **checks)
+        _check_n_features(self, values, reset=reset)
+        names = data.feature_names
+        if reset:
+            if names is not None:
+                self.feature_names_in_ = np.array(names, dtype=object)
+            elif hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+        elif names is not None and list(names) != list(getattr(self, "feature_names_in_", names)):
+            raise ValueError("The feature names should match those that were passed during fit.")
+        return values
+
+    def _method(self, problem: type, **own: Any) -> AnyMethod:
+        """Return the method that the parameters describe.
+
+        Parameters
+        ----------
+        problem : the kind of problem
+        **own : parameters of the estimator that are options of the method, None if not given
+        """
+        options = dict(self.solver_options or {})
+        clash = sorted(options.keys() & self.get_params().keys())
+        if clash:
+            raise ValueError(f"{clash[0]!r} is a parameter of its own, not one of solver_options.")
+        options = {name: value for name, value in options.items() if name not in PROOF_OPTIONS}
+        options |= {name: value for name, value in own.items() if value is not None}
+        return as_method(problem, self.solver, options)
+
+    def _proof_options(self) -> ProofOptions:
+        """Return what `solver_options` says about proofs."""
+        options = self.solver_options or {}
+        return ProofOptions(**{name: options[name] for name in PROOF_OPTIONS if name in options})
+
+    def _seed(self) -> int:
+        """Draw a seed from the random state, as scikit-learn's estimators do."""
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _monitor(self) -> Monitor:
+        """Return what counts the time, from now, and tells of the steps."""
+        callback = combine(self.callback, log_progress if self.verbose else None)
+        return Monitor("fit", callback, self.time_limit)
+
+    def _forget(self, *attributes: str) -> None:
+        """Delete attributes of an earlier fit that this one may not set."""
+        for attribute in attributes:
+            if hasattr(self, attribute):
+                delattr(self, attribute)
+
+    def get_support(self, indices: bool = False) -> NDArray[Any]:
+        """Return which features the components use, as a mask or as sorted indices."""
+        mask = self._get_support_mask()
+        return np.flatnonzero(mask) if indices else mask
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the share of the variance of X that the span of the components explains.
+
+        The variance is that of X itself (about its own mean, divided by the scales of the fit),
+        so X needs at least two samples; on the training data, and with orthonormal components,
+        the score is ``explained_variance_ratio_.sum()``. With ``covariance="precomputed"``, X is
+        a covariance.
+        """
+        check_is_fitted(self)
+        covariance = self._as_covariance(X, reset=False)
+        support = self.get_support(indices=True)
+        W = np.linalg.qr(self.components_[:, support].T.astype(np.float64))[0]
+        return float(np.sum(W * (covariance.submatrix(support) @ W)) / covariance.trace())
+
+    def _keep_components(
+        self, covariance: Covariance, loadings: NDArray[np.floating], variances: NDArray[Any]
+    ) -> None:
+        """Set what every estimator has: components, variances, support, centre and scale."""
+        components = loadings.T
+        # scikit-learn's PCA: the entry of largest size in each component is positive.
+        largest = np.abs(components).argmax(axis=1)
+        signs = np.where(components[np.arange(len(components)), largest] < 0, -1.0, 1.0)
+        self.components_ = (components * signs[:, None]).astype(covariance.dtype, copy=False)
+        self.explained_variance_ = variances
+        self.explained_variance_ratio_ = variances / covariance.trace()
+        self.n_components_ = len(components)
+        self.mean_ = np.zeros(covariance.n_features) if covariance.mean is None else covariance.mean
+        self.scale_ = covariance.scale if self.scale else None
+        if covariance.n_samples is not None:
+            self.n_samples_ = covariance.n_samples
+        else:
+            self._forget("n_samples_")
+        self.n_passes_ = covariance.n_passes
+
+    def _keep_support(self, mask: NDArray[np.bool_]) -> None:
+        """Set which features are used, by place and by name."""
+        self._support_mask = mask
+        names = getattr(self, "feature_names_in_", None)
+        chosen = np.flatnonzero(mask)
+        self.selected_features_ = chosen if names is None else names[chosen]
+
+    def _warn_about_rank(self, covariance: Covariance, variances: NDArray[Any]) -> None:
+        """Warn when there are more components than the covariance has directions."""
+        rounding = covariance.n_features * np.finfo(covariance.dtype).eps
+        if variances.min() > rounding * variances.max():
+            return
+        values = covariance.leading(variances.size).values
+        rank = int(np.count_nonzero(values > rounding * values[0]))
+        if rank < variances.size:
+            warnings.warn(
+                f"n_components={variances.size} is above the rank of the covariance, which is "
+                f"{rank}: the last {variances.size - rank} component(s) explain no variance.",
+                stacklevel=6,
+            )
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self)
+        return self._support_mask
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.covariance is None
+        return tags
+
+
+class SparseProjection(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+):
+    """`transform` and `inverse_transform` of an estimator with `components_`."""
+
+    components_: NDArray[np.floating]
+    mean_: FloatArray
+    scale_: FloatArray | None
+    _support_mask: NDArray[np.bool_]
+    _validated: Callable[..., Any]
+
+    def transform(self, X: Any) -> NDArray[np.floating]:
+        """Return the coordinates of X along the components, using the chosen features only."""
+        check_is_fitted(self)
+        data = open_data(X)
+        X = self._validated(
+            data, reset=False, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32)
+        )
+        support = np.flatnonzero(self._support_mask)
+        axes = self.components_[:, support].T
+        if self.scale_ is not None:
+            axes = axes / self.scale_[support, None]
+        origin = self.mean_[support] @ axes
+        if data.rows is not None:
+            return data.rows.project(support, axes, origin)
+        return np.asarray(X[:, support] @ axes - origin, dtype=X.dtype)
+
+    def inverse_transform(self, X: Any) -> NDArray[np.floating]:
+        """Return the points in feature space that have the given coordinates.
+
+        Of all such points those nearest to the mean; features that are not used stay there.
+        """
+        check_is_fitted(self)
+        X = check_array(X, dtype=(np.float64, np.float32))
+        if X.shape[1] != self._n_features_out:
+            raise ValueError(
+                f"X has {X.shape[1]} columns, but {type(self).__name__} is expecting one for each "
+                f"of its {self._n_features_out} components."
+            )
+        points = X @ self._decoder()
+        if self.scale_ is not None:
+            points = points * self.scale_
+        return np.asarray(points + self.mean_, dtype=X.dtype)
+
+    def _decoder(self) -> NDArray[np.floating]:
+        """Return the (m, d) matrix that takes coordinates back: the components if orthonormal."""
+        gram = self.components_ @ self.components_.T
+        if np.abs(gram - np.eye(len(gram))).max() <= 1e-5:
+            return self.components_
+        return np.linalg.pinv(self.components_.astype(np.float64)).T
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,57 @@
+"""What the estimators share whose components have features of their own."""
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import _fit_context
+
+from kspan.covariance import Covariance
+from kspan.estimators.covariance_estimator import CovarianceEstimator, SparseProjection
+from kspan.problem import LoadingsSolution
+from kspan.progress import Monitor
+from kspan.solvers.method import AnyMethod
+from kspan.solving import run_method
+
+
+class LoadingsEstimator(SparseProjection, CovarianceEstimator):
+    """Fit sparse components that need not share features."""
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the components.
+
+        Parameters
+        ----------
+        X : {array, DataFrame, sparse array, path, Covariance} of shape (n_samples, n_features)
+            The data, or with ``covariance="precomputed"`` an (n_features, n_features) matrix.
+        y : ignored
+        """
+        monitor = self._monitor()
+        covariance = self._as_covariance(X, reset=True)
+        self._keep(covariance, self._solve(covariance, monitor))
+        return self
+
+    @abstractmethod
+    def _solve(self, covariance: Covariance, monitor: Monitor) -> LoadingsSolution:
+        """Run the method."""
+
+    def _run(self, problem: Any, method: AnyMethod, monitor: Monitor) -> LoadingsSolution:
+        """Run a method on a problem, with a seed of its own."""
+        rng = np.random.default_rng(self._seed())
+        solution: LoadingsSolution = run_method(problem, method, monitor.inner(method.name), rng)
+        return solution
+
+    def _keep(self, covariance: Covariance, solution: LoadingsSolution) -> None:
+        """Set the fitted attributes."""
+        self._keep_components(covariance, solution.loadings, solution.explained_variance)
+        self._keep_support(np.asarray(self.components_.any(axis=0)))
+        self.objective_ = solution.objective
+        self.objective_history_ = solution.history
+        self.orthogonality_error_ = solution.orthogonality_error
+        self.n_nonzero_coefs_ = np.count_nonzero(self.components_, axis=1)
+        self.n_iter_ = solution.n_iter
+        self.solver_ = solution.solver
+        self.status_ = solution.status.value
+        self._warn_about_rank(covariance, solution.explained_variance)
+        self.n_passes_ = covariance.n_passes

@@ -1,0 +1,211 @@
+"""What the estimators share whose components all have the same features."""
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import validate_data
+
+from kspan.arrays import Index
+from kspan.choosing_k.features import Features, feature_indices
+from kspan.choosing_k.smallest import guesser_for, smallest_support
+from kspan.covariance import Covariance
+from kspan.covariance.streamed import RowStream, as_rows
+from kspan.estimators.covariance_estimator import COMMON_CONSTRAINTS, CovarianceEstimator
+from kspan.problem import RowSparseProblem, Solution
+from kspan.progress import Monitor
+from kspan.proofs import Certificate
+from kspan.proofs.search.prover import levels_of
+from kspan.solvers.method import AnyMethod, Method
+from kspan.solvers.registry import methods_for
+from kspan.solvers.starts import STARTS
+from kspan.solving import prove_solution, run_method
+
+
+class FeatureSparseEstimator(CovarianceEstimator):
+    """Choose k features whose principal components explain the most variance."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_features_to_select": [
+            None,
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0, 1, closed="neither"),
+        ],
+        "explained_share": [Interval(Real, 0, 1, closed="right")],
+        "solver": [StrOptions(set(methods_for(RowSparseProblem))), Method],
+        "init": [None, StrOptions(set(STARTS)), "array-like"],
+        "include": [None, "array-like"],
+        "exclude": [None, "array-like"],
+        "certify": ["boolean", StrOptions(set(levels_of(RowSparseProblem)))],
+        **COMMON_CONSTRAINTS,
+    }
+
+    certificate_: Certificate
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        n_features_to_select: int | float | None = None,
+        *,
+        explained_share: float = 0.9,
+        solver: str | AnyMethod = "auto",
+        init: str | NDArray[np.floating] | None = None,
+        include: Features | None = None,
+        exclude: Features | None = None,
+        scale: bool = False,
+        covariance: str | None = None,
+        certify: bool | str = False,
+        solver_options: Mapping[str, Any] | None = None,
+        time_limit: float | None = None,
+        callback: Callable[..., bool | None] | None = None,
+        verbose: int | bool = 0,
+        random_state: Any = None,
+    ):
+        self.n_components = n_components
+        self.n_features_to_select = n_features_to_select
+        self.explained_share = explained_share
+        self.solver = solver
+        self.init = init
+        self.include = include
+        self.exclude = exclude
+        self.scale = scale
+        self.covariance = covariance
+        self.certify = certify
+        self.solver_options = solver_options
+        self.time_limit = time_limit
+        self.callback = callback
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Choose the features and compute the components.
+
+        Parameters
+        ----------
+        X : {array, DataFrame, sparse array, path, Covariance} of shape (n_samples, n_features)
+            The data, or with ``covariance="precomputed"`` an (n_features, n_features) matrix.
+        y : ignored
+        """
+        monitor = self._monitor()
+        self._forget("_stream")  # fit starts anew
+        return self._fit(self._as_covariance(X, reset=True), monitor)
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any = None, *, refit: bool = True) -> Self:
+        """Take in a block of rows, and choose the features for all rows so far.
+
+        The order of the blocks does not matter, but for rounding. Up to 5000 features the
+        covariance is accumulated exactly; beyond, it is a sketch of bounded size, and
+        `stream_error_` says by how much the variance along any direction may be underestimated.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse array of shape (n_samples, n_features)
+        y : ignored
+        refit : bool, default=True
+            False only takes the rows in: the last block then does the work for all.
+        """
+        if self.covariance == "precomputed":
+            raise ValueError("partial_fit needs data, not covariance='precomputed'.")
+        monitor, first = self._monitor(), not hasattr(self, "_stream")
+        X = validate_data(
+            self, X, reset=first, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32)
+        )
+        if first:
+            self._stream = RowStream(X.shape[1])
+        self._stream.add(as_rows(X))
+        if not refit:
+            return self
+        covariance = self._stream.covariance(scale=self.scale)
+        self.stream_error_ = self._stream.error()
+        return self._fit(covariance, monitor)
+
+    def _fit(self, covariance: Covariance, monitor: Monitor) -> Self:
+        """Choose, prove if asked to, and set the fitted attributes."""
+        self._forget("certificate_")
+        method = self._method(RowSparseProblem, init=self.init)
+        level = method.proof_level or ("tight" if self.certify is True else self.certify)
+        problem, solution = self._choose(covariance, method.searching(), monitor)
+        if level and not solution.status.stopped_early:
+            options = self._proof_options()
+            solution, self.certificate_ = prove_solution(
+                problem, solution, method, str(level), monitor, options
+            )
+        self._keep(problem, replace(solution, solver=method.name))
+        return self
+
+    def _choose(
+        self, covariance: Covariance, method: AnyMethod, monitor: Monitor
+    ) -> tuple[RowSparseProblem, Solution]:
+        """Return the problem with its number of features, and what a method finds for it."""
+        d, m = covariance.n_features, self.n_components
+        k: Any = self.n_features_to_select
+        include = self._feature_indices("include", d)
+        exclude = self._feature_indices("exclude", d)
+        seed = self._seed()
+
+        def problem_at(size: int) -> RowSparseProblem:
+            return RowSparseProblem(covariance, m, size, include, exclude)
+
+        def wanted(problem: RowSparseProblem) -> Solution:
+            rng = np.random.default_rng(seed)
+            return run_method(problem, method, monitor.inner(method.name), rng)
+
+        if k is None:
+            return self._fewest(problem_at(max(m, include.size)), method, wanted, monitor)
+        problem = problem_at(int(k * d) if k < 1 else k)
+        if self.covariance == "precomputed":
+            covariance.leading(m)  # whatever the solver: this finds a large A that is not PSD
+        return problem, wanted(problem)
+
+    def _fewest(
+        self, smallest: RowSparseProblem, method: AnyMethod,
+        wanted: Callable[[RowSparseProblem], Solution], monitor: Monitor,
+    ) -> tuple[RowSparseProblem, Solution]:  # fmt: skip
+        """Return the fewest features that keep `explained_share`."""
+        full = float(smallest.covariance.leading(self.n_components).values.sum())
+        target = self.explained_share * full
+        problem, solution = smallest_support(
+            smallest,
+            target=target * (1 - 1e-12),  # all features reach a share of 1 but for rounding
+            guess_with=guesser_for(method, monitor.inner("guess", quiet=True)),
+            solve_with=wanted,
+        )
+        most = problem.choice.features.size
+        if problem.choice.size == most and solution.objective < target * (1 - 1e-9):
+            warnings.warn(
+                f"The {most} features that may be chosen reach a share of "
+                f"{solution.objective / full:.3f}, less than "
+                f"explained_share={self.explained_share}.",
+                stacklevel=6,
+            )
+        return problem, solution
+
+    def _feature_indices(self, parameter: str, n_features: int) -> Index:
+        """Turn names, indices or a mask into indices."""
+        names = getattr(self, "feature_names_in_", None)
+        return feature_indices(parameter, getattr(self, parameter), n_features, names)
+
+    def _keep(self, problem: RowSparseProblem, solution: Solution) -> None:
+        """Set the fitted attributes."""
+        covariance = problem.covariance
+        self._keep_components(covariance, solution.loadings, solution.explained_variance)
+        mask = np.zeros(problem.n_features, dtype=bool)
+        mask[solution.support] = True
+        self._keep_support(mask)
+        self.objective_ = solution.objective
+        self.objective_history_ = solution.history
+        self.n_iter_ = solution.n_iter
+        self.solver_ = solution.solver
+        self.status_ = solution.status.value
+        self.n_features_to_select_ = problem.n_features_to_select
+        self._warn_about_rank(covariance, solution.explained_variance)
+        self.n_passes_ = covariance.n_passes

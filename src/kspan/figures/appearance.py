@@ -1,0 +1,75 @@
+"""How both painters write names and numbers, and their colours: one meaning, one colour.
+
+Colours are ``#rrggbb`` or ``#rrggbbaa``:
+
+- paper, sheet: behind everything, and behind boxes
+- ink, muted: texts; what is proved is drawn in ink
+- line, edge: rules and frames
+- accent: what was found, and what belongs to the fit
+- other: what it is compared with: plain PCA, features not chosen
+- band: where the best possible lies
+- veil: behind names that lie on points
+- negative, zero, positive: loadings; numbers in ink can be read on all three
+- focus: around what the keyboard is at
+
+What differs in colour differs in lightness, mark, hatch or a written sign too.
+"""
+
+# Matplotlib draws with the light one.
+LIGHT = {
+    "paper": "#fdfcfa", "sheet": "#f4f2ed", "ink": "#1d2126", "muted": "#565d66",
+    "line": "#d9d5cc", "edge": "#837c6f", "accent": "#1c5a96", "other": "#b5701a",
+    "band": "#1c5a9629", "veil": "#fdfcfad1", "focus": "#b3470b",
+    "negative": "#c07a3e", "zero": "#f8f6f2", "positive": "#5e9fd6",
+}  # fmt: skip
+
+DARK = {
+    "paper": "#15181c", "sheet": "#1e2329", "ink": "#e6e4df", "muted": "#a5abb3",
+    "line": "#343b44", "edge": "#7b848f", "accent": "#7fb4e8", "other": "#e0a458",
+    "band": "#7fb4e838", "veil": "#15181ccc", "focus": "#ffb86b",
+    "negative": "#8a4a14", "zero": "#20252b", "positive": "#2b659e",
+}  # fmt: skip
+
+
+MINUS, DOTS = "\N{MINUS SIGN}", "\N{HORIZONTAL ELLIPSIS}"
+NAMELESS = "(no name)"
+
+
+def one_line(name: str) -> str:
+    """Return a name without line breaks; a text that says so if it is empty."""
+    return " ".join(name.split()) or NAMELESS
+
+
+def shorten(name: str, longest: int) -> str:
+    """Return a name on one line, cut in the middle if it is long: names differ at their ends.
+
+    Examples
+    --------
+    >>> shorten("mean concave points", 11)
+    'mean …oints'
+    """
+    name = one_line(name)
+    if len(name) <= longest:
+        return name
+    tail = (longest - 1) // 2
+    return f"{name[: longest - 1 - tail]}{DOTS}{name[len(name) - tail :]}"
+
+
+def signed(value: float, decimals: int = 3) -> str:
+    """Return a loading, always with its sign: a sign must not need a colour.
+
+    Examples
+    --------
+    >>> signed(0.25), signed(0.25, 2), signed(2e-9), signed(0.0)
+    ('+0.250', '+0.25', '+2e−9', '0')
+    """
+    if value == 0:
+        return "0"
+    small = abs(value) < 0.5 * 10.0**-decimals
+    text = f"{value:+.0e}" if small else f"{value:+.{decimals}f}"
+    return text.replace("e-0", "e-").replace("-", MINUS)
+
+
+def component_names(m: int) -> list[str]:
+    """Return PC1, PC2 and so on."""
+    return [f"PC{j + 1}" for j in range(m)]

@@ -1,0 +1,177 @@
+"""Choosing k: what k features explain; how often a feature is chosen again on resampled rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from kspan.arrays import FloatArray, Index, Mask
+from kspan.choosing_k import SparsityPath, Stability, selection_stability, sparsity_path
+from kspan.figures.components import MOST_FEATURES
+from kspan.figures.figure import (
+    Figure,
+    NothingToDraw,
+    every_name,
+    floats,
+    require_some,
+    shared_choice,
+)
+from kspan.records import FitRecord
+
+# From the fewest features to the most: beyond this factor the axis should be logarithmic.
+WIDE_RANGE = 40
+
+
+@dataclass(frozen=True, eq=False)
+class PathFigure(Figure):
+    """Explained variance against the number of features, with the band that holds the optimum.
+
+    Parameters
+    ----------
+    k : (t,) ascending numbers of features
+    objective : (t,) variance that the features found explain: the lower edge of the band
+    full : what plain PCA explains with as many components and all features
+    upper : (t,) what no k features can exceed, or None
+    chosen : the k to mark, or None
+    n_components : int or None
+    """
+
+    k: Index
+    objective: FloatArray
+    full: float
+    upper: FloatArray | None = None
+    chosen: int | None = None
+    n_components: int | None = None
+
+    def __post_init__(self) -> None:
+        self._settle(k=np.asarray, objective=floats, upper=floats)
+
+    @classmethod
+    def from_path(cls, path: SparsityPath, *, chosen: int | None = None) -> Self:
+        """Return what `kspan.sparsity_path` found, with a k to mark."""
+        if not path.full > 0:
+            raise NothingToDraw("The data has no variance.")
+        return cls(path.k, path.objective, path.full, path.upper, chosen, path.n_components)
+
+    @classmethod
+    def from_record(cls, record: FitRecord) -> Self:
+        """Return the path in a record, with its fit marked if that can lie on a path."""
+        if record.path is None:
+            raise NothingToDraw(
+                "The record has no path: make it with "
+                "FitRecord.from_estimator(..., path=kspan.sparsity_path(X, ...))."
+            )
+        chosen = record.support.size if record.is_row_sparse else None
+        return cls.from_path(record.path, chosen=chosen)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any = None, *, feature_names: Any = None, **asked: Any
+    ) -> Self:
+        """Compute the path with the parameters of an estimator; mark its fit."""
+        instead = "from_path with what kspan.sparsity_path(X, ...) returns"
+        choice = shared_choice(estimator, X, "a path over k", instead)
+        path = sparsity_path(X, estimator.n_components_, **choice)
+        return cls.from_path(path, chosen=estimator.n_features_to_select_)
+
+    @property
+    def share(self) -> FloatArray:
+        """Share of what plain PCA explains."""
+        return self.objective / self.full
+
+    @property
+    def ceiling(self) -> FloatArray | None:
+        """What no k features can exceed, as a share of what plain PCA explains."""
+        return None if self.upper is None else self.upper / self.full
+
+    @property
+    def chosen_share(self) -> float | None:
+        """What the chosen k explains, if the path has it."""
+        places = np.flatnonzero(self.k == self.chosen)
+        return float(self.share[places[0]]) if places.size else None
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether k needs a logarithmic axis."""
+        return bool(self.k[-1] > WIDE_RANGE * self.k[0])
+
+
+@dataclass(frozen=True, eq=False)
+class StabilityFigure(Figure):
+    """Selection frequencies, and which features are in the fit.
+
+    Parameters
+    ----------
+    frequencies : (d,) share of the resamples in which each feature was chosen
+    feature_names : d names; their places by default
+    chosen : (k,) places of the features of the fit, or None
+    nogueira : agreement of the selections corrected for chance, or None
+    n_resamples : int or None
+    """
+
+    frequencies: FloatArray
+    feature_names: list[str] = field(default_factory=list)
+    chosen: Index | None = None
+    nogueira: float | None = None
+    n_resamples: int | None = None
+
+    def __post_init__(self) -> None:
+        self._settle(
+            frequencies=floats,
+            feature_names=lambda names: every_name(names, len(self.frequencies)),
+            chosen=lambda places: None if places is None else np.asarray(places, dtype=np.intp),
+        )
+
+    @classmethod
+    def from_stability(
+        cls,
+        stability: Stability,
+        *,
+        chosen: Index | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> Self:
+        """Return what `kspan.selection_stability` found."""
+        names = list(stability.feature_names or feature_names or [])
+        return cls(stability.frequencies, names, chosen, stability.nogueira, stability.n_resamples)
+
+    @classmethod
+    def from_record(cls, record: FitRecord) -> Self:
+        """Return the stability in a record, with the features of its fit."""
+        if record.stability is None:
+            raise NothingToDraw(
+                "The record has no stability: make it with "
+                "FitRecord.from_estimator(..., stability=kspan.selection_stability(X, ...))."
+            )
+        return cls.from_stability(
+            record.stability, chosen=record.support, feature_names=record.feature_names
+        )
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any = None, *, feature_names: Any = None, **asked: Any
+    ) -> Self:
+        """Measure the stability with the parameters of an estimator."""
+        instead = "from_stability with what kspan.selection_stability(X, ...) returns"
+        choice = shared_choice(estimator, X, "a stability", instead)
+        stability = selection_stability(
+            X, estimator.n_components_, estimator.n_features_to_select_, **choice
+        )
+        chosen = estimator.get_support(indices=True)
+        return cls.from_stability(stability, chosen=chosen, feature_names=feature_names)
+
+    @property
+    def in_fit(self) -> Mask:
+        """Which features are in the fit."""
+        inside = np.zeros(self.frequencies.size, dtype=bool)
+        if self.chosen is not None:
+            inside[self.chosen] = True
+        return inside
+
+    def order(self, max_features: int = MOST_FEATURES) -> Index:
+        """Return the features to show, most frequent first: those chosen at all, or in the fit."""
+        require_some(max_features)
+        inside = self.in_fit
+        # Of equally frequent ones those of the fit come first.
+        order = np.lexsort((~inside, -self.frequencies))
+        return order[(self.frequencies[order] > 0) | inside[order]][:max_features]

@@ -1,0 +1,25 @@
+"""What is asked, what is allowed, and what is answered."""
+
+from kspan.problem.choice import Choice, require_count
+from kspan.problem.problems import (
+    ElementSparseProblem,
+    NonnegativeProblem,
+    RowSparseProblem,
+    StiefelProblem,
+    default_nonzero_coefs,
+)
+from kspan.problem.solution import Candidate, LoadingsSolution, Solution, adjusted_variances
+
+__all__ = [
+    "Candidate",
+    "Choice",
+    "ElementSparseProblem",
+    "LoadingsSolution",
+    "NonnegativeProblem",
+    "RowSparseProblem",
+    "Solution",
+    "StiefelProblem",
+    "adjusted_variances",
+    "default_nonzero_coefs",
+    "require_count",
+]

@@ -1,0 +1,379 @@
+"""What is asked: which covariance, how many components, how many features."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from kspan.arrays import FloatArray, Index, Mask
+from kspan.covariance import Covariance
+from kspan.linalg.eigen import leading_stack
+from kspan.linalg.nonnegative import best_on_support
+from kspan.linalg.rounding import IMPROVEMENT
+from kspan.problem.choice import Choice, as_count, is_count
+from kspan.problem.solution import Candidate, LoadingsSolution, Solution
+
+# Up to this many features, the eigenproblems of many supports are solved in one call: there the
+# overhead of a call is more than the work in it.
+STACK_LIMIT = 32
+
+# ‖x‖² may differ from one by this much.
+UNIT_LENGTH = 1e-9
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class RowSparseProblem:
+    r"""Find k features whose m principal components explain the most variance.
+
+    .. math:: \max_{W \in R^{d \times m}} \mathrm{tr}(W'AW)
+              \quad W'W = I,\; \text{at most } k \text{ nonzero rows}
+
+    Parameters
+    ----------
+    covariance : Covariance
+        A, from `as_covariance`.
+    n_components : int
+        m.
+    n_features_to_select : int or Choice
+        k, with m ≤ k ≤ d; or all rules about the features at once, and then without the next two.
+    include, exclude : sequences of int
+        Features that must, and must not, be chosen.
+
+    Attributes
+    ----------
+    choice : Choice
+        Which features may be chosen together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kspan import RowSparseProblem, as_covariance
+    >>> A = as_covariance(np.diag([3.0, 1.0, 2.0]), kind="covariance")
+    >>> problem = RowSparseProblem(A, n_components=1, n_features_to_select=2)
+    >>> problem.select(np.array([0.1, 0.3, 0.2]))
+    array([1, 2])
+    """
+
+    kind: ClassVar[str] = "row-sparse"
+    nonnegative: ClassVar[bool] = False
+
+    covariance: Covariance
+    n_components: int
+    choice: Choice
+
+    def __init__(
+        self,
+        covariance: Covariance,
+        n_components: int,
+        n_features_to_select: int | Choice,
+        include: Sequence[int] | Index = (),
+        exclude: Sequence[int] | Index = (),
+    ):
+        d, m = covariance.n_features, as_count("n_components", n_components)
+        given = n_features_to_select if isinstance(n_features_to_select, Choice) else None
+        k = as_count("n_features_to_select", given.size if given else n_features_to_select)
+        if not 1 <= m <= d:
+            raise ValueError(f"n_components={m} must be between 1 and n_features={d}.")
+        if not m <= k <= d:
+            raise ValueError(
+                f"n_features_to_select={k} must be between n_components={m} and n_features={d}."
+            )
+        choice = Choice.of(d, k, include, exclude) if given is None else given
+        if choice.n_features != d or choice.is_empty:
+            raise ValueError(f"The choice has no {k} of the {d} features.")
+        for name, value in (("covariance", covariance), ("n_components", m), ("choice", choice)):
+            object.__setattr__(self, name, value)
+
+    def changed(
+        self, *, covariance: Covariance | None = None, n_components: int | None = None,
+        choice: Choice | None = None,
+    ) -> "RowSparseProblem":  # fmt: skip
+        """Return the problem with another covariance, number of components, or choice."""
+        return RowSparseProblem(
+            self.covariance if covariance is None else covariance,
+            self.n_components if n_components is None else n_components,
+            self.choice if choice is None else choice,
+        )
+
+    def at(self, size: int) -> "RowSparseProblem":
+        """Return the problem with another number of features."""
+        return self.changed(choice=self.choice.resized(size))
+
+    def inside(self, features: Index) -> "RowSparseProblem":
+        """Return the problem on some features alone, numbered anew."""
+        covariance = self.covariance.restrict(features)
+        return self.changed(covariance=covariance, choice=self.choice.on(features))
+
+    @property
+    def n_features(self) -> int:
+        """The number d of features to choose from."""
+        return self.covariance.n_features
+
+    @property
+    def n_features_to_select(self) -> int:
+        """The number k of features to choose."""
+        return self.choice.size
+
+    @property
+    def include(self) -> Index:
+        """The features that must be chosen."""
+        return self.choice.include
+
+    @property
+    def exclude(self) -> Index:
+        """The features that must not be chosen."""
+        return self.choice.exclude
+
+    @property
+    def allowed(self) -> Mask:
+        """Which features may be chosen."""
+        return self.choice.allowed
+
+    def select(self, scores: FloatArray) -> Index:
+        """Return the feasible support with the largest sum of (nonnegative) scores.
+
+        Ties go to smaller indices. Constant features come after all others, whatever their
+        score, and scores of rounding size count as zero.
+        """
+        keys = np.where(scores > np.finfo(float).eps * scores.max(initial=0.0), scores, 0.0)
+        keys[self.covariance.diagonal() <= 0] = -1.0
+        return self.choice.select(keys)
+
+    def point_of(self, solution: Solution | LoadingsSolution) -> Candidate:
+        """Return the best point on the support of a solution, after checking that it fits."""
+        if not isinstance(solution, Solution):
+            raise TypeError("A RowSparseProblem needs a Solution.")
+        if solution.n_features != self.n_features:
+            raise ValueError("The solution belongs to a problem with another number of features.")
+        support = np.sort(solution.support)
+        if (wrong := self.choice.objection(support)) is not None:
+            raise ValueError(f"The solution is not one of this problem: its support {wrong}.")
+        return self.refit(support)
+
+    def claimed_value(self, support: Index, weights: FloatArray) -> float:
+        """Return what a support explains; `ValueError` if it is not feasible."""
+        if (wrong := self.choice.objection(support)) is not None:
+            raise ValueError(f"support: {wrong}")
+        values = self.covariance.leading(self.n_components, np.sort(support)).values
+        return float(np.maximum(values, 0.0).sum())
+
+    def refit(self, support: Index) -> Candidate:
+        """Return the best point on a support: the m leading eigenvectors of ``A_SS``."""
+        pairs = self.covariance.leading(self.n_components, support)
+        return Candidate(support, pairs.vectors, np.maximum(pairs.values, 0.0))
+
+    def refit_all(self, supports: Sequence[Index]) -> list[Candidate]:
+        """Return `refit` of every support; many small eigenproblems are solved in one call."""
+        if len(supports) == 1 or self.n_features_to_select > STACK_LIMIT:
+            return [self.refit(support) for support in supports]
+        stack = self.covariance.submatrices(np.stack(supports))
+        values, vectors = leading_stack(stack, self.n_components)
+        values = np.maximum(values, 0.0)
+        return [Candidate(*parts) for parts in zip(supports, vectors, values, strict=True)]
+
+    def on_span(self, support: Index, basis: FloatArray) -> Candidate:
+        """Return the point with the span of a (k, m) basis on a support, in principal axes."""
+        return self.on_spans([support], [basis])[0]
+
+    def on_spans(self, supports: Sequence[Index], bases: Sequence[FloatArray]) -> list[Candidate]:
+        """Return `on_span` of every pair."""
+        Q = np.linalg.qr(_unit_scale(np.stack(bases)))[0]
+        stack = self.covariance.submatrices(np.stack(supports))
+        inside = Q.swapaxes(1, 2) @ stack @ Q
+        values, rotations = leading_stack((inside + inside.swapaxes(1, 2)) / 2, self.n_components)
+        weights, values = Q @ rotations, np.maximum(values, 0.0)
+        return [Candidate(*parts) for parts in zip(supports, weights, values, strict=True)]
+
+
+@dataclass(frozen=True)
+class ElementSparseProblem:
+    """Find m sparse components, each with k features of its own.
+
+    Parameters
+    ----------
+    covariance : Covariance
+    n_components : int
+        m.
+    n_nonzero_coefs : int
+        k, the number of features in each component.
+    """
+
+    covariance: Covariance
+    n_components: int
+    n_nonzero_coefs: int
+
+    def __post_init__(self) -> None:
+        d = self.covariance.n_features
+        for name in ("n_components", "n_nonzero_coefs"):
+            value = getattr(self, name)
+            if not is_count(value) or not 1 <= value <= d:
+                raise ValueError(
+                    f"{name} must be an integer between 1 and n_features={d}, got {value!r}."
+                )
+            object.__setattr__(self, name, int(value))
+
+    @property
+    def n_features(self) -> int:
+        """The number d of features to choose from."""
+        return self.covariance.n_features
+
+
+@dataclass(frozen=True)
+class NonnegativeProblem(ElementSparseProblem):
+    r"""Find components with at most k features each and no negative loading.
+
+    .. math:: \max_x x'Ax \quad \|x\|_2 = 1,\; x \ge 0,\; \|x\|_0 \le k
+
+    is one component; the next one solves the same problem for what a deflation has left of A.
+
+    Parameters
+    ----------
+    covariance : Covariance
+        A, from `as_covariance`.
+    n_components : int
+        m.
+    n_nonzero_coefs : int
+        k, the largest number of features in a component.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kspan import NonnegativeProblem, as_covariance, solve
+    >>> A = np.array([[2.0, 1.0, -1.0], [1.0, 2.0, 0.0], [-1.0, 0.0, 2.0]])
+    >>> problem = NonnegativeProblem(as_covariance(A, kind="covariance"), 1, 2)
+    >>> solve(problem, random_state=0).loadings[:, 0].round(3)
+    array([0.707, 0.707, 0.   ])
+    """
+
+    kind: ClassVar[str] = "nonnegative"
+    nonnegative: ClassVar[bool] = True
+
+    @cached_property
+    def choice(self) -> Choice:
+        """At most k of the features that vary."""
+        varies = self.covariance.diagonal() > 0
+        return Choice(self.n_nonzero_coefs, np.zeros_like(varies), varies, at_most=True)
+
+    def point_of(self, solution: Solution | LoadingsSolution) -> Candidate:
+        """Return the vector of a solution, or a better one on its support."""
+        if self.n_components != 1:
+            raise ValueError(
+                "A certificate is about one nonnegative component: "
+                "`kspan.solving.component_problems` makes one problem for each."
+            )
+        x = solution.loadings
+        if x.shape != (self.n_features, 1):
+            raise ValueError("The solution belongs to a problem with other features or components.")
+        return self.best_from(x[:, 0])
+
+    def best_from(self, x: FloatArray) -> Candidate:
+        """Return a (d,) vector as a point, or a better one on its support."""
+        support = np.flatnonzero(x)
+        if not (x >= 0).all() or not 1 <= support.size <= self.n_nonzero_coefs:
+            raise ValueError("The solution has negative loadings, or more than n_nonzero_coefs.")
+        given, refitted = self.on_vector(support, x[support]), self.refit(support)
+        return refitted if refitted.objective > given.objective * (1 + IMPROVEMENT) else given
+
+    def claimed_value(self, support: Index, weights: FloatArray) -> float:
+        """Return x'Ax, for a nonnegative unit vector x on a support; `ValueError` for others."""
+        if self.n_components != 1:
+            raise ValueError("problem: a certificate is about one nonnegative component")
+        if not 1 <= support.size <= self.n_nonzero_coefs:
+            raise ValueError("support: has a wrong size")
+        if weights.shape != (support.size, 1):
+            raise ValueError("weights: do not fit the support")
+        x = np.asarray(weights[:, 0], dtype=np.float64)
+        if not (np.isfinite(x).all() and (x >= 0).all()):
+            raise ValueError("weights: are not all nonnegative")
+        length = float(x @ x)
+        if not abs(length - 1) <= UNIT_LENGTH:
+            raise ValueError("weights: are not a unit vector")
+        return max(float(x @ self.covariance.submatrix(support) @ x) / length, 0.0)
+
+    def refit(self, support: Index) -> Candidate:
+        """Return a local maximum on a support, the best there when the signs agree."""
+        support = np.sort(support)
+        A = self.covariance.submatrix(support)
+        size = float(np.abs(A).max()) or 1.0
+        return self.on_vector(support, best_on_support(A / size)[0])
+
+    def on_vector(self, support: Index, x: FloatArray) -> Candidate:
+        """Return the point with the entries x, nonnegative and not all zero, on a support."""
+        used = x > 0
+        support, x = support[used], x[used] / np.linalg.norm(x[used])
+        value = float(x @ self.covariance.submatrix(support) @ x)
+        return Candidate(support, x[:, None], np.array([max(value, 0.0)]))
+
+
+def _unit_scale(bases: FloatArray) -> FloatArray:
+    """Divide each of a stack of bases by its largest entry, so that QR stays in range."""
+    size = np.abs(bases).max(axis=(1, 2), keepdims=True)
+    return np.divide(bases, size, where=size > 0, out=np.zeros_like(bases))
+
+
+@dataclass(frozen=True)
+class StiefelProblem:
+    r"""Find m sparse components that stay orthonormal.
+
+    .. math:: \min_{V'V = I} -\tfrac12 \mathrm{tr}(V'AV) + α\,Ω(V)
+
+    Parameters
+    ----------
+    covariance : Covariance
+    n_components : int
+        m.
+    alpha : float
+        Weight of the penalty, in the units of a variance.
+    penalty : {"l1", "l21"}
+        Ω: the sum of all sizes, or of the lengths of the rows, which leaves whole features out.
+    """
+
+    covariance: Covariance
+    n_components: int
+    alpha: float
+    penalty: str = "l1"
+
+    def __post_init__(self) -> None:
+        d = self.covariance.n_features
+        if not is_count(self.n_components) or not 1 <= self.n_components <= d:
+            raise ValueError(
+                f"n_components must be an integer between 1 and n_features={d}, got "
+                f"{self.n_components!r}."
+            )
+        if self.penalty not in ("l1", "l21"):
+            raise ValueError(f"penalty must be 'l1' or 'l21', got {self.penalty!r}.")
+        if not (np.isfinite(self.alpha) and self.alpha >= 0):
+            raise ValueError(f"alpha must be a finite number, 0 or more, got {self.alpha!r}.")
+        largest = self.largest_alpha
+        if self.alpha > largest * (1 + 1e-9):
+            raise ValueError(
+                f"alpha={self.alpha:.6g} is too large: every component would be a single feature. "
+                f"The largest useful alpha is {largest:.6g}."
+            )
+
+    @property
+    def n_features(self) -> int:
+        """The number d of features to choose from."""
+        return self.covariance.n_features
+
+    @property
+    def largest_alpha(self) -> float:
+        r"""From here on a component is a single feature.
+
+        With c² the largest variance and σ² the largest eigenvalue it is c(σ + c)/2. For one
+        component: with :math:`t = \|v\|_1 \ge 1`, :math:`v'Av \le \min(c^2t^2, σ^2)`, so the
+        objective is at least :math:`αt - \min(c^2t^2, σ^2)/2`, which for such α is smallest at
+        t = 1: at the feature with the largest variance. For more components it is what we see,
+        not what we can prove; with "l21" rows are up to √m times as long.
+        """
+        largest = float(self.covariance.diagonal().max())
+        leading = float(self.covariance.leading(1).values[0])
+        value = 0.5 * np.sqrt(largest) * (np.sqrt(leading) + np.sqrt(largest))
+        return float(value * (np.sqrt(self.n_components) if self.penalty == "l21" else 1.0))
+
+
+def default_nonzero_coefs(n_features: int) -> int:
+    """Return how many features a component of its own has unless told: a fifth, at least one."""
+    return max(1, n_features // 5)

@@ -1,0 +1,204 @@
+"""`Certificate`: two numbers with the optimum between them, and what proves the upper one."""
+
+import hashlib
+import os
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from kspan.arrays import FloatArray, Index
+from kspan.problem import Choice
+from kspan.progress import Status
+
+# All kinds of witnesses are imported here: files may hold any of them.
+from kspan.proofs.check import net_bound, tree  # noqa: F401
+from kspan.proofs.check.claims import CertificateError, Part, Witness
+from kspan.proofs.check.witnesses import PathWitness
+from kspan.storage import load_file, save_file
+
+# A gap of at most this share of the optimum is called optimal.
+OPTIMAL_GAP = 1e-6
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A proof of how good a selection is: ``lower ≤ optimum ≤ upper``.
+
+    Attributes
+    ----------
+    lower : float
+        What the selection `support` explains.
+    upper : float
+        What no selection can exceed.
+    gap : float
+        ``(upper - lower) / upper``: the share of the optimum that may be lost, at most.
+    status : Status
+        ``status.advice`` says what it means.
+    level : str
+        What was asked for; ``method`` says which bound gave `upper`.
+    support : (k,) array
+        The best selection known: the one given, or a better one found on the way.
+    proved_in, proved_out : arrays
+        Features that are in every optimal selection, and in none.
+    n_components : int
+        m of the problem.
+    choice : Choice
+        Which features may be chosen together: ``n_features_to_select``, ``n_features``,
+        ``include`` and ``exclude`` are read from it.
+    witness : Witness
+        Arrays from which `upper` follows; see `kspan.verify`.
+    path : list of PathWitness
+        Full-size witnesses for `upper_at`.
+    n_eigensolves, n_nodes : int
+    seconds : float
+    history : (t, 3) array
+        Seconds, lower and upper, as they went.
+    problem : {"row-sparse", "nonnegative"}
+        The kind of problem that it is about.
+    weights : (k, m) array
+        Loadings on the support. For a nonnegative component they are part of the proof.
+    digest : str
+        SHA-256 of everything the proof rests on.
+    """
+
+    lower: float
+    upper: float
+    status: Status
+    level: str
+    support: Index
+    proved_in: Index
+    proved_out: Index
+    n_components: int
+    choice: Choice = field(repr=False)
+    witness: Witness = field(repr=False)
+    path: list[PathWitness] = field(repr=False)
+    n_eigensolves: int
+    n_nodes: int
+    seconds: float
+    history: FloatArray = field(repr=False)
+    problem: str = "row-sparse"
+    weights: FloatArray = field(default_factory=lambda: np.empty((0, 0)), repr=False)
+    digest: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        # A certificate that contradicts itself must not exist.
+        if not (np.isfinite(self.lower) and np.isfinite(self.upper)):
+            raise CertificateError(f"not finite: lower={self.lower}, upper={self.upper}")
+        if self.upper < self.lower:
+            raise CertificateError(f"upper={self.upper!r} is below lower={self.lower!r}")
+        if not self.digest:
+            object.__setattr__(self, "digest", self.compute_digest())
+
+    @property
+    def gap(self) -> float:
+        """The share of the optimum that may be lost, at most."""
+        return (self.upper - self.lower) / self.upper if self.upper > 0 else 0.0
+
+    @property
+    def method(self) -> str:
+        """Which bound gave `upper`."""
+        return self.witness.method
+
+    @property
+    def confidence(self) -> float:
+        """The probability that `upper` holds: 1, but for the bound of an ε-net."""
+        return self.witness.confidence
+
+    @property
+    def n_features_to_select(self) -> int:
+        """The number k of features to choose."""
+        return self.choice.size
+
+    @property
+    def n_features(self) -> int:
+        """The number d of features, allowed or not."""
+        return self.choice.n_features
+
+    @property
+    def include(self) -> Index:
+        """The features that must be chosen."""
+        return self.choice.include
+
+    @property
+    def exclude(self) -> Index:
+        """The features that must not be chosen."""
+        return self.choice.exclude
+
+    def upper_at(self, k: int) -> float:
+        """Return an upper bound on the optimum with k features instead.
+
+        From the full-size witnesses that were kept; looser the further k is from theirs.
+        """
+        n_allowed = self.choice.features.size
+        if not self.n_components <= k <= n_allowed:
+            raise ValueError(
+                f"k={k} must be between n_components={self.n_components} and the "
+                f"{n_allowed} features that may be chosen."
+            )
+        if k < self.include.size:
+            raise ValueError(f"k={k} is fewer than the {self.include.size} features to include.")
+        choice = self.choice.resized(k)
+        bounds = [
+            path.scale * (path.ky_fan + choice.on(path.features).best_sum(path.scores))
+            for path in self.path
+        ]
+        # More features never explain less, so the bound at k holds for all fewer.
+        if k <= self.n_features_to_select:
+            bounds.append(self.upper)
+        if not bounds:
+            raise ValueError(
+                f"No witness for k={k}: certify with level='tight' or 'exact', or at that k."
+            )
+        return min(bounds)
+
+    def compute_digest(self) -> str:
+        """SHA-256 over all that the proof rests on, in a fixed order."""
+        sha = hashlib.sha256()
+        for entry in fields(self):
+            if entry.name not in ("digest", "history", "seconds"):
+                _feed(sha, getattr(self, entry.name))
+        return sha.hexdigest()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to a file (``.npz``, no pickles), atomically."""
+        save_file(path, self)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Certificate":
+        """Read what `save` wrote. Nothing is believed until `kspan.verify` has passed it."""
+        certificate = load_file(path, file_types())
+        if not isinstance(certificate, cls):
+            raise CertificateError(f"{path} does not hold a certificate")
+        return certificate
+
+
+def file_types() -> tuple[type, ...]:
+    """Return the classes that a file with certificates may hold."""
+    return (Certificate, Choice, Status, *Part.known)
+
+
+def _feed(sha: Any, value: Any) -> None:
+    """Feed a tree of dataclasses and arrays to a hash, with marks between the parts."""
+    if isinstance(value, np.ndarray):
+        array = np.ascontiguousarray(value)
+        # With its type, as other numbers of the same value are another witness; all integers
+        # are alike, for an index has another size on another machine.
+        kind = np.dtype("<i8") if array.dtype.kind in "iu" else array.dtype.newbyteorder("<")
+        sha.update(f"<array {kind.str} {array.dtype.kind}{array.shape}>".encode())
+        sha.update(array.astype(kind).tobytes())
+    elif is_dataclass(value) and not isinstance(value, type):
+        sha.update(f"<{type(value).__name__}>".encode())
+        for entry in fields(value):
+            _feed(sha, getattr(value, entry.name))
+    elif isinstance(value, list | tuple):
+        sha.update(f"<list {len(value)}>".encode())
+        for item in value:
+            _feed(sha, item)
+    elif isinstance(value, Enum):
+        sha.update(f"<{value.name}>".encode())
+    elif isinstance(value, float | np.floating):
+        sha.update(float(value).hex().encode())
+    else:
+        sha.update(f"<{value!r}>".encode())

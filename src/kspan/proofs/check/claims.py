@@ -1,0 +1,111 @@
+"""What a proof is made of, and how a claim is compared with what follows from the data.
+
+Feature numbers are those of the problem. Matrices are in units of ``scale``, a power of four:
+dividing by it and by its root is exact, and 1e-150 and 1e150 are as good as 1.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import numpy as np
+
+from kspan.arrays import Index
+from kspan.problem import NonnegativeProblem, RowSparseProblem
+
+Problem = RowSparseProblem | NonnegativeProblem
+
+# Two computations of one number differ by rounding: by less than this share of it.
+AGREEMENT = 1e-9
+
+
+class CertificateError(ValueError):
+    """A number of a certificate does not follow from the data and the witness."""
+
+
+class Part:
+    """Anything that a file with a proof may hold. A class is known to files once it is made."""
+
+    known: ClassVar[list[type]] = []
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        Part.known.append(cls)
+
+
+class Witness(Part, ABC):
+    """Arrays from which an upper bound follows: all that a certificate asks to be believed.
+
+    A wrong one can only make the bound loose, or fail; never make it false.
+    """
+
+    label: ClassVar[str] = ""  # of the bound, in reports
+
+    @abstractmethod
+    def evaluate(self, problem: Problem) -> float:
+        """Return the upper bound on the optimum, in the units of the problem, rounded upwards.
+
+        Raises `CertificateError` or `FloatingPointError` when the arrays give none.
+        """
+
+    @property
+    def method(self) -> str:
+        """What the bound is called."""
+        return self.label
+
+    @property
+    def confidence(self) -> float:
+        """The probability that the bound holds."""
+        return 1.0
+
+    def settled(self, lower: float) -> tuple[Index, Index]:
+        """Return the features in every, and in no, selection that explains `lower` or more."""
+        nothing = np.empty(0, dtype=np.intp)
+        return nothing, nothing
+
+
+def not_below(upper: float, lower: float) -> float:
+    """Return an upper bound on the optimum, which what was reached cannot exceed.
+
+    Where the two meet, rounding may put the bound below: then both are the value reached.
+    """
+    return max(upper, lower)
+
+
+# --- comparing
+
+
+def need(condition: bool, message: str) -> None:
+    """Raise unless a claim holds."""
+    if not condition:
+        raise CertificateError(message)
+
+
+def agree(what: str, follows: float, claimed: float) -> None:
+    """Require that a claimed number is the one that follows."""
+    slack = AGREEMENT * max(abs(follows), abs(claimed))
+    need(
+        math.isfinite(claimed) and abs(follows - claimed) <= slack,
+        f"{what}: claimed {claimed!r}, but {follows!r} follows",
+    )
+
+
+def follow(what: str, follows: float, claimed: float) -> None:
+    """Require that a claimed bound is no smaller than the one that follows; it may be larger."""
+    slack = AGREEMENT * max(abs(follows), abs(claimed))
+    need(
+        math.isfinite(claimed) and follows <= claimed + slack,
+        f"{what}: claimed {claimed!r}, but only {follows!r} follows",
+    )
+
+
+def feature_numbers(values: Index, d: int, what: str) -> Index:
+    """Return a list of features, each named once and one of d; a file may hold anything."""
+    array = np.asarray(values)
+    need(array.ndim == 1, f"{what}: not a list of feature numbers")
+    if array.size == 0:
+        return np.empty(0, dtype=np.intp)
+    need(array.dtype.kind in "iu", f"{what}: not feature numbers")
+    need(array.min() >= 0 and array.max() < d, f"{what}: out of range")
+    need(np.unique(array).size == array.size, f"{what}: a feature is named twice")
+    return array.astype(np.intp)

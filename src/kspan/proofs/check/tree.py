@@ -1,0 +1,278 @@
+"""A search tree as a witness, and the walk through it that computes its bound again.
+
+Starting from all supports, a record may cut off pieces with a witness (supports with a removed
+feature, supports without a fixed one), be split on a feature, or be a leaf that is bounded by a
+witness or enumerated. Every number is recomputed and compared with the one claimed; the upper
+bound that follows is the largest of all pieces. No incumbent's value enters it.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kspan.arrays import FloatArray, Index
+from kspan.problem import Choice
+from kspan.proofs.check.bounds import (
+    Bound,
+    Cones,
+    Strengthening,
+    cone_bound,
+    dual_bound,
+    has_no_interior_optimum,
+)
+from kspan.proofs.check.claims import (
+    CertificateError,
+    Part,
+    Problem,
+    Witness,
+    feature_numbers,
+    follow,
+    need,
+)
+from kspan.proofs.check.known import KnownMatrix
+from kspan.proofs.check.screening import cut_levels
+from kspan.proofs.check.witnesses import require_signs
+
+# No honest search enumerates more supports in one node.
+MAX_ENUMERATED = 5_000_000
+
+
+@dataclass(frozen=True)
+class NodeWitness(Part):
+    """``B = factor factor'`` on `features`; no factor means B = A.
+
+    Good for every node whose features are among `features`: take their rows.
+    """
+
+    features: Index
+    factor: FloatArray | None
+    strengthening: int = -1  # which shared strengthening it goes with, -1 for none
+    cones: Cones | None = None
+
+
+@dataclass(frozen=True)
+class Reduction(Part):
+    """Features cut off (never chosen) and fixed (always chosen) by one witness.
+
+    `level` bounds every support that was cut off: those with a removed feature and those
+    without a fixed one.
+    """
+
+    witness: int
+    removed: Index
+    fixed: Index
+    level: float
+
+
+@dataclass
+class Record(Part):
+    """One node of the search tree.
+
+    kind: "branched" (children cover it), "bound" (its witness bounds it), "enumerated" (all its
+    supports were tried), "void" (nonnegative: all features are forced, and no vector that uses all
+    of them is optimal), "open" (not finished; its witness still bounds it).
+    """
+
+    parent: int
+    feature: int  # the feature it was split off by, -1 at the root
+    included: bool
+    reductions: list[Reduction] = field(default_factory=list)
+    kind: str = "open"
+    witness: int = -1
+    bound: float = math.inf
+    children: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class TreeWitness(Witness):
+    """A search tree: every support is cut off, or in a leaf, by a record that says why."""
+
+    scale: float
+    records: list[Record]
+    witnesses: list[NodeWitness]
+    strengthenings: list[Strengthening]
+
+    @property
+    def method(self) -> str:
+        """A tree of one node is a relaxation."""
+        done = sum(record.kind != "open" for record in self.records)
+        return "relaxation" if done <= 1 else "branch and bound"
+
+    def evaluate(self, problem: Problem) -> float:
+        """See `Witness.evaluate`."""
+        return _Walk(problem, self).upper() * self.scale
+
+    def settled(self, lower: float) -> tuple[Index, Index]:
+        """Return what the root's cuts settle; they bound all supports of the problem."""
+        nothing = np.empty(0, dtype=np.intp)
+        cuts = [cut for cut in self.records[0].reductions if cut.level * self.scale < lower]
+        fixed = np.concatenate([nothing, *(cut.fixed for cut in cuts)])
+        removed = np.concatenate([nothing, *(cut.removed for cut in cuts)])
+        return np.sort(fixed), np.sort(removed)
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """A node: the features that are left of the problem's, and the choice between them."""
+
+    features: Index
+    choice: Choice
+
+    def usable(self) -> "_Place":
+        """When as many features are forced as may be used, no other one can be."""
+        forced = self.choice.include
+        if self.choice.at_most and forced.size == self.choice.size:
+            return _Place(self.features[forced], self.choice.on(forced))
+        return self
+
+    def without(self, removed: Index, fixed: Index) -> "_Place":
+        """Take features out, by their places, and fix others."""
+        kept = np.delete(np.arange(self.features.size), removed)
+        return _Place(self.features[kept], self.choice.settled(fixed=fixed).on(kept))
+
+
+class _Walk:
+    """Goes through a tree from its root; all numbers in units of the witness's scale."""
+
+    def __init__(self, problem: Problem, tree: TreeWitness):
+        self.problem, self.tree = problem, tree
+        self.m = problem.n_components
+        self.known = KnownMatrix.of(problem, np.arange(problem.n_features), tree.scale)
+        self.error = self.known.value_error(self.m, problem.choice.size)
+
+    def upper(self) -> float:
+        """Return the largest bound of all pieces."""
+        upper = -math.inf
+        seen: set[int] = set()
+        features = self.problem.choice.features
+        todo = [(0, _Place(features, self.problem.choice.on(features)))]
+        while todo:
+            index, place = todo.pop()
+            need(
+                0 <= index < len(self.tree.records) and index not in seen,
+                f"node {index}: missing, or visited twice",
+            )
+            seen.add(index)
+            value, children = self.record(index, place)
+            upper = max(upper, value)
+            todo.extend(children)
+        return upper
+
+    def record(self, index: int, place: _Place) -> tuple[float, list[tuple[int, _Place]]]:
+        """Return the bound of what this record settles, and the children left to visit."""
+        record, upper = self.tree.records[index], -math.inf
+        if place.choice.is_empty:
+            return upper, []
+        place = place.usable()
+        for step, reduction in enumerate(record.reductions):
+            place, level = self.cut(reduction, place, f"node {index}, cut {step}")
+            upper = max(upper, level)
+            if place.choice.is_empty:
+                return upper, []  # every support was cut off
+            place = place.usable()
+        if record.kind == "branched":
+            return upper, self.children(index, place)
+        return max(upper, self.leaf(record, place, f"node {index}")), []
+
+    def leaf(self, record: Record, place: _Place, what: str) -> float:
+        """Return the bound of all supports of a node that is not split."""
+        if record.kind == "void":
+            all_in = place.choice.at_most and bool(place.choice.forced.all())
+            need(
+                all_in and has_no_interior_optimum(self.known.on(place.features)),
+                f"{what}: is not void",
+            )
+            return -math.inf
+        if record.kind == "enumerated":
+            value = self.enumerate(place, what)
+        elif record.kind in ("bound", "open"):
+            value = self.bound(record.witness, place, what).value
+        else:
+            raise CertificateError(f"{what}: unknown kind {record.kind!r}")
+        follow(f"{what}, bound", value, record.bound)
+        return value
+
+    def bound(self, index: int, place: _Place, what: str) -> Bound:
+        """Return the bound of a node by one of the witnesses."""
+        need(0 <= index < len(self.tree.witnesses), f"{what}: there is no witness {index}")
+        witness, d = self.tree.witnesses[index], self.problem.n_features
+        features = feature_numbers(witness.features, d, f"{what}: witness")
+        row_of = np.full(d, -1)
+        row_of[features] = np.arange(features.size)
+        rows = row_of[place.features]
+        need(bool((rows >= 0).all()), f"{what}: the witness lacks a feature")
+        known, choice = self.known.on(place.features), place.choice
+        if witness.factor is None:
+            return dual_bound(known, None, self.m, choice)
+        need(
+            witness.factor.ndim == 2 and len(witness.factor) == features.size,
+            f"{what}: the factor has a wrong shape",
+        )
+        factor = witness.factor[rows]
+        if witness.cones is not None:
+            require_signs(self.problem, witness.cones, what)
+            return cone_bound(known, factor, witness.cones.on(rows), self.m, choice)
+        extra = self.strengthening(witness.strengthening, place.features, what)
+        return dual_bound(known, factor, self.m, choice, extra)
+
+    def strengthening(self, index: int, features: Index, what: str) -> Strengthening | None:
+        """Return one of the shared strengthenings on the features of a node."""
+        if index < 0:
+            return None
+        shared = self.tree.strengthenings
+        need(index < len(shared), f"{what}: there is no strengthening {index}")
+        feature_numbers(shared[index].features, self.problem.n_features, f"{what}: strengthening")
+        return shared[index].on(features)
+
+    def cut(self, reduction: Reduction, place: _Place, what: str) -> tuple[_Place, float]:
+        """Check one screening step; return the smaller node and the level of what went."""
+        d, forced = self.problem.n_features, place.choice.forced
+        bound = self.bound(reduction.witness, place, what)
+        removed = np.isin(place.features, feature_numbers(reduction.removed, d, f"{what}: removed"))
+        fixed = np.isin(place.features, feature_numbers(reduction.fixed, d, f"{what}: fixed"))
+        need(int(fixed.sum()) == reduction.fixed.size, f"{what}: fixes what is not allowed")
+        need(not (removed & (fixed | forced)).any(), f"{what}: removes a forced feature")
+        with_it, without = cut_levels(bound, place.choice)
+        level = max(
+            with_it[removed].max(initial=-math.inf),
+            without[fixed & ~forced].max(initial=-math.inf),
+        )
+        follow(f"{what}, level", float(level), reduction.level)
+        return place.without(np.flatnonzero(removed), np.flatnonzero(fixed)), float(level)
+
+    def children(self, index: int, place: _Place) -> list[tuple[int, _Place]]:
+        """Check that two children cover a node; return them with their supports."""
+        what, records = f"node {index}", self.tree.records
+        need(len(records[index].children) == 2, f"{what}: must have two children")
+        first, second = records[index].children
+        need(
+            min(first, second) > 0 and max(first, second) < len(records),
+            f"{what}: a child is missing",
+        )
+        with_it, without = records[first], records[second]
+        need(
+            with_it.feature == without.feature and with_it.included and not without.included,
+            f"{what}: the children do not cover it",
+        )
+        need(with_it.parent == without.parent == index, f"{what}: a child has another parent")
+        split = np.flatnonzero(place.features == with_it.feature)
+        need(
+            split.size == 1 and not place.choice.forced[split[0]],
+            f"{what}: is split on a feature that is settled",
+        )
+        nothing = split[:0]
+        return [(first, place.without(nothing, split)), (second, place.without(split, nothing))]
+
+    def enumerate(self, place: _Place, what: str) -> float:
+        """Try all supports; when fewer features may be used, an eigenvalue bounds these too."""
+        choice, best = place.choice, -math.inf
+        if not place.features.size:
+            return best
+        need(choice.n_supports <= MAX_ENUMERATED, f"{what}: too many supports to enumerate")
+        for places in choice.supports():
+            supports = place.features[places]
+            blocks = self.known.A[supports[:, :, None], supports[:, None, :]]
+            values = np.linalg.eigvalsh(blocks)[:, -self.m :].sum(axis=1)
+            best = max(best, float(values.max()))
+        return best + self.error

@@ -1,0 +1,171 @@
+"""Witnesses of single bounds: closed forms, the dual bound, and two for wide data."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from kspan.arrays import FloatArray, Index
+from kspan.proofs.check.bounds import (
+    Cones,
+    dual_bound,
+    full_bound,
+    low_rank_dual_bound,
+    row_bound,
+    sample_bound,
+    split_bound,
+    trace_bound,
+)
+from kspan.proofs.check.claims import AGREEMENT, Part, Problem, Witness, feature_numbers, need
+from kspan.proofs.check.known import KnownFactor, KnownMatrix
+
+
+@dataclass(frozen=True)
+class TraceWitness(Witness):
+    """The k largest variances: B = A. Needs nothing but the diagonal."""
+
+    label: ClassVar[str] = "trace"
+
+    def evaluate(self, problem: Problem) -> float:
+        """See `Witness.evaluate`."""
+        covariance = problem.covariance
+        return trace_bound(covariance.diagonal(), covariance.n_samples or 0, problem.choice).value
+
+
+@dataclass(frozen=True)
+class RowWitness(Witness):
+    """Row sums: Gershgorin's discs, for m components, with and without diagonal scaling."""
+
+    label: ClassVar[str] = "row sums"
+
+    def evaluate(self, problem: Problem) -> float:
+        """See `Witness.evaluate`."""
+        features = problem.choice.features
+        known = KnownMatrix.of(problem, features)
+        return row_bound(known, problem.n_components, problem.choice.on(features)) * known.scale
+
+
+@dataclass(frozen=True)
+class DualWitness(Witness):
+    """``B = factor factor'`` on all allowed features, for `bounds.dual_bound`.
+
+    With `on_data` the bound is computed from few samples, without a matrix of all features.
+    """
+
+    label: ClassVar[str] = "shifted eigenvalues"
+
+    scale: float
+    features: Index
+    factor: FloatArray
+    on_data: bool = False
+
+    def evaluate(self, problem: Problem) -> float:
+        """See `Witness.evaluate`."""
+        features = _all_features(problem, self.features, self.factor)
+        m, choice = problem.n_components, problem.choice.on(features)
+        if self.on_data:
+            known = KnownFactor.of(problem, features, self.scale)
+            return low_rank_dual_bound(known, self.factor, m, choice).value * self.scale
+        matrix = KnownMatrix.of(problem, features, self.scale)
+        return dual_bound(matrix, self.factor, m, choice).value * self.scale
+
+
+@dataclass(frozen=True)
+class SplitWitness(Witness):
+    """``B = factor factor'`` and cones on the features `inside`, for `bounds.split_bound`."""
+
+    label: ClassVar[str] = "split"
+
+    scale: float
+    inside: Index
+    factor: FloatArray
+    cones: Cones
+
+    def evaluate(self, problem: Problem) -> float:
+        """See `Witness.evaluate`."""
+        require_signs(problem, self.cones, "witness")
+        inside = feature_numbers(self.inside, problem.n_features, "witness")
+        known = KnownMatrix.of(problem, inside, self.scale)
+        return self.bound(known, problem) * self.scale
+
+    def bound(self, known: KnownMatrix, problem: Problem) -> float:
+        """Return the bound in units of the scale, for A on the features inside."""
+        variances = problem.covariance.diagonal() / self.scale
+        m, choice = problem.n_components, problem.choice
+        return split_bound(known, variances, self.inside, self.factor, self.cones, m, choice)
+
+
+@dataclass(frozen=True)
+class SampleWitness(Witness):
+    """Vectors ``p_i`` of the `active` features, a factor of Λ, and τ: for `bounds.sample_bound`."""
+
+    label: ClassVar[str] = "sample space"
+
+    scale: float
+    active: Index
+    vectors: FloatArray
+    common: FloatArray
+    floor: float
+
+    def evaluate(self, problem: Problem) -> float:
+        """See `Witness.evaluate`."""
+        feature_numbers(self.active, problem.n_features, "witness")
+        return self.bound(KnownFactor.of(problem, scale=self.scale), problem) * self.scale
+
+    def bound(self, known: KnownFactor, problem: Problem) -> float:
+        """Return the bound in units of the scale, for X on all features."""
+        m, choice = problem.n_components, problem.choice
+        return sample_bound(known, self.active, self.vectors, self.common, self.floor, m, choice)
+
+
+@dataclass(frozen=True)
+class PathWitness(Part):
+    """A full-size B, with its diagonal and its Ky Fan sum: it bounds the optimum of every k."""
+
+    scale: float
+    features: Index
+    factor: FloatArray
+    scores: FloatArray
+    ky_fan: float
+    cones: Cones | None = None
+
+    @classmethod
+    def of(
+        cls, problem: Problem, known: KnownMatrix, factor: FloatArray, cones: Cones | None
+    ) -> "PathWitness":
+        """Compute the scores and the sum of a factor, for A on all allowed features."""
+        features = problem.choice.features
+        choice = problem.choice.on(features)
+        bound = full_bound(known, factor, cones, problem.n_components, choice)
+        return cls(known.scale, features, factor, bound.scores, bound.ky_fan, cones)
+
+    def check(self, problem: Problem, what: str) -> None:
+        """Compute the scores and the sum again, and compare."""
+        features = _all_features(problem, self.features, self.factor)
+        require_signs(problem, self.cones, "witness")
+        known = KnownMatrix.of(problem, features, self.scale)
+        again = PathWitness.of(problem, known, self.factor, self.cones)
+        size = float(again.scores.max(initial=0.0)) + abs(again.ky_fan)
+        need(
+            abs(again.ky_fan - self.ky_fan) <= AGREEMENT * size,
+            f"{what}, Ky Fan sum: claimed {self.ky_fan!r}, but {again.ky_fan!r} follows",
+        )
+        need(
+            self.scores.shape == again.scores.shape
+            and bool((np.abs(self.scores - again.scores) <= AGREEMENT * size).all()),
+            f"{what}: the scores do not follow from the factor",
+        )
+
+
+def require_signs(problem: Problem, cones: Cones | None, what: str) -> None:
+    """Require that multipliers of P ≥ 0 are used for nonnegative problems only."""
+    allowed = cones is None or not cones.signs.size or problem.nonnegative
+    need(allowed, f"{what}: has multipliers of signs, but loadings may have any sign")
+
+
+def _all_features(problem: Problem, named: Index, factor: FloatArray) -> Index:
+    """Return the features of a witness, which must be all that are allowed."""
+    features = feature_numbers(named, problem.n_features, "witness")
+    need(np.array_equal(features, problem.choice.features), "witness: lacks a feature")
+    need(len(factor) == features.size, "witness: the factor has a wrong shape")
+    return features

@@ -1,0 +1,1 @@
+"""The search for witnesses: closed forms, relaxations, branch and bound, bounds of wide data."""

@@ -1,0 +1,99 @@
+"""A certificate in the making: the best point, the best bound, and all that goes with them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kspan.arrays import FloatArray, Index
+from kspan.linalg.rounding import IMPROVEMENT
+from kspan.problem import Candidate, Choice
+from kspan.progress import Monitor, Status
+from kspan.proofs.check.certificate import OPTIMAL_GAP, Certificate
+from kspan.proofs.check.claims import Problem, Witness, not_below
+from kspan.proofs.check.witnesses import PathWitness, TraceWitness
+
+# problem, scores of all features, which of them may be chosen, monitor -> a support
+Heuristic = Callable[[Any, FloatArray, Choice, Monitor], Index]
+
+
+@dataclass
+class Proof:
+    """What the steps of a proof add to.
+
+    Parameters
+    ----------
+    problem, best : what is proved, about which point
+    monitor : reports and early stops
+    heuristic : asked for better points
+    """
+
+    problem: Problem
+    best: Candidate
+    monitor: Monitor
+    heuristic: Heuristic | None = None
+    upper: float = np.inf  # in the units of the problem
+    witness: Witness = field(default_factory=TraceWitness)
+    path: list[PathWitness] = field(default_factory=list)
+    n_eigensolves: int = 0
+    n_nodes: int = 0
+    history: list[list[float]] = field(default_factory=list)
+    seconds_before: float = 0.0  # spent by the search that a checkpoint holds
+    hurried: bool = False  # whether a part was cut short for want of time
+
+    @property
+    def lower(self) -> float:
+        """What the best point explains."""
+        return self.best.objective
+
+    @property
+    def support(self) -> Index:
+        """Where the best point is."""
+        return self.best.support
+
+    def offer(self, upper: float, witness: Witness) -> None:
+        """Keep a bound if it is better."""
+        if upper < self.upper:
+            self.upper, self.witness = upper, witness
+
+    def consider(self, support: Index) -> None:
+        """Take the best point on a support if it is better."""
+        found = self.problem.refit(np.sort(support))
+        if found.objective > self.lower * (1 + IMPROVEMENT):
+            self.best = found
+
+    def improve(self, scores: FloatArray) -> None:
+        """Ask the heuristic for a better support, led by a relaxed selection."""
+        if self.heuristic is None or self.monitor.out_of_time():
+            return
+        inner = self.monitor.inner(quiet=True)
+        self.consider(self.heuristic(self.problem, scores, self.problem.choice, inner))
+
+    def report(self, n_features_left: int | None = None) -> bool:
+        """Tell both bounds. Returns True when the proof must stop now."""
+        upper = not_below(self.upper, self.lower)
+        return self.monitor.report(self.lower, upper=upper, n_features_left=n_features_left)
+
+    def note(self) -> None:
+        """Add a line to the history."""
+        upper = not_below(self.upper, self.lower)
+        self.history.append([self.seconds_before + self.monitor.seconds, self.lower, upper])
+
+    def certificate(self, level: str) -> Certificate:
+        """Put the certificate together."""
+        problem, lower = self.problem, self.lower
+        upper = not_below(self.upper, lower)
+        gap = (upper - lower) / upper if upper > 0 else 0.0
+        status = Status.TIME_LIMIT if self.hurried else Status.BOUNDED
+        status = Status.OPTIMAL if gap <= OPTIMAL_GAP else self.monitor.stopped or status
+        proved_in, proved_out = self.witness.settled(lower)
+        self.note()
+        return Certificate(
+            lower=lower, upper=upper, status=status, level=level, support=self.support,
+            proved_in=proved_in, proved_out=proved_out, n_components=problem.n_components,
+            choice=problem.choice, witness=self.witness, path=self.path,
+            n_eigensolves=self.n_eigensolves, n_nodes=self.n_nodes, seconds=self.history[-1][0],
+            history=np.array(self.history, dtype=np.float64), problem=problem.kind,
+            weights=self.best.weights,
+        )  # fmt: skip

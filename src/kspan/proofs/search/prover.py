@@ -1,0 +1,301 @@
+"""From a problem and a point to a certificate, at one of several levels.
+
+fast    closed forms, from what the fit computed
+tight   the relaxation with screening and strengthening, up to ``Budgets.dense_limit`` features;
+        beyond, the split bound and (wide data) the sample-space bound, whichever is better
+exact   the same, then branch and bound until the gap is closed or a budget is spent
+net     for nonnegative components: the bound of the spannogram's paper
+
+A level is a list of steps, each of which may lower the bound of a `Proof`. What differs between
+kinds of problems is which steps there are, and which relaxation they use: a `Prover` of each.
+Bounds for loadings of either sign hold for nonnegative ones too.
+"""
+
+import hashlib
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+
+from kspan.arrays import FloatArray
+from kspan.linalg.machine import one_blas_thread
+from kspan.problem import Candidate, Choice, NonnegativeProblem, RowSparseProblem
+from kspan.progress import Monitor, Status
+from kspan.proofs.check.bounds import Cones
+from kspan.proofs.check.certificate import Certificate
+from kspan.proofs.check.claims import Problem
+from kspan.proofs.check.known import KnownMatrix
+from kspan.proofs.check.witnesses import PathWitness
+from kspan.proofs.search.branch_and_bound import BranchAndBound, value_of
+from kspan.proofs.search.closed_forms import prove_by_closed_forms, prove_by_nets, prove_by_trace
+from kspan.proofs.search.cone_relaxation import ConeRelaxation
+from kspan.proofs.search.nonnegative_search import NonnegativeBranchAndBound
+from kspan.proofs.search.proof import Heuristic, Proof
+from kspan.proofs.search.relaxation import Relaxation
+from kspan.proofs.search.tree_state import Budgets, Keeper, TreeState
+from kspan.proofs.search.wide_search import prove_by_samples, prove_by_split
+
+# A factor of B, and cones that go with it.
+Factor = tuple[FloatArray, Cones | None]
+Step = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class ProofOptions:
+    """What is asked of a proof beside its level; see `kspan.certify`."""
+
+    checkpoint: str | os.PathLike[str] | None = None
+    checkpoint_every: float = 60.0
+    k_grid: tuple[int, ...] = ()
+    rank: int | None = None
+    epsilon: float | None = None
+    budgets: Budgets = field(default_factory=Budgets)
+
+
+def prove(
+    problem: Problem,
+    best: Candidate,
+    level: str,
+    *,
+    heuristic: Heuristic | None,
+    monitor: Monitor,
+    options: ProofOptions,
+) -> Certificate:
+    """Prove how good a point is.
+
+    Parameters
+    ----------
+    problem : RowSparseProblem, or NonnegativeProblem with one component
+    best : a feasible point; a better one found on the way takes its place in the certificate
+    level : one of `levels_of` the problem's type
+    heuristic : callable, optional
+        From the problem, scores of its features, which of them may be chosen and a monitor to a
+        support: asked for better points, led by relaxed ones.
+    monitor : reports, and when to stop
+    options : ProofOptions
+    """
+    proof = Proof(problem, best, monitor, heuristic)
+    return PROVERS[type(problem)](proof, options).run(level)
+
+
+def levels_of(problem_type: type) -> tuple[str, ...]:
+    """Return the levels of proof that there are for a kind of problem."""
+    prover = PROVERS.get(problem_type)
+    return () if prover is None else prover.levels
+
+
+class Prover(ABC):
+    """Makes one certificate: the plan of its steps, and those that all kinds of problems share."""
+
+    levels: ClassVar[tuple[str, ...]] = ("fast", "tight", "exact")
+    tree_search: ClassVar[type[BranchAndBound]]
+
+    def __init__(self, proof: Proof, options: ProofOptions):
+        self.proof, self.options, self.budgets = proof, options, options.budgets
+        self.problem, self.choice = proof.problem, proof.problem.choice
+        self.m = proof.problem.n_components
+
+    def run(self, level: str) -> Certificate:
+        """Make the certificate."""
+        prove_by_trace(self.proof)
+        try:
+            # Lymphoma m=1, k=10 takes 110 s with two threads and 50 s with one.
+            with one_blas_thread():
+                # Without features that vary the bound is zero, and proved.
+                for step in self.plan(level) if self.choice.features.size else []:
+                    step()
+        except KeyboardInterrupt:
+            self.proof.monitor.stopped = Status.INTERRUPTED
+        return self.proof.certificate(level)
+
+    @abstractmethod
+    def plan(self, level: str) -> list[Step]:
+        """Return the steps of a level, after the trace bound."""
+
+    @abstractmethod
+    def lower_bound(self, known: KnownMatrix) -> float:
+        """Return the value of the best point, as the search computes it, in its units."""
+
+    @abstractmethod
+    def path_factor(self, known: KnownMatrix, choice: Choice) -> Factor | None:
+        """Return a good full-size factor for another number of features."""
+
+    # --- steps
+
+    def closed_forms(self) -> None:
+        """Row sums and shifted eigenvalues."""
+        prove_by_closed_forms(self.proof, self.budgets)
+
+    def relaxation(self) -> None:
+        """The root of a search: relaxation, screening, strengthening."""
+        self.tree(1)
+
+    def search(self) -> None:
+        """Branch and bound."""
+        self.tree(self.budgets.max_nodes)
+
+    def samples(self) -> None:
+        """The sample-space bound, when there are few samples."""
+        if self.problem.covariance.is_wide:
+            prove_by_samples(self.proof, self.budgets)
+
+    def split(self) -> None:
+        """The split bound; for one component the sample-space bound is better, if there is one."""
+        if not self.problem.covariance.is_wide or self.m > 1:
+            prove_by_split(self.proof, self.budgets)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether A is relaxed as a whole."""
+        return self.choice.features.size <= self.budgets.dense_limit
+
+    # --- the search, and witnesses for other numbers of features
+
+    def tree(self, max_nodes: int) -> None:
+        """Search up to a number of nodes, from a checkpoint if there is one."""
+        proof = self.proof
+        known = KnownMatrix.of(self.problem, np.arange(self.problem.n_features))
+        keeper = self.keeper(known)
+        state = self.state(known, keeper)
+        proof.seconds_before = state.seconds
+        search = self.tree_search(
+            self.problem, state, known, heuristic=proof.heuristic, monitor=proof.monitor,
+            budgets=replace(self.budgets, max_nodes=max_nodes), keeper=keeper,
+        )  # fmt: skip
+        search.run()
+        proof.hurried = search.hurried
+        proof.consider(state.support)
+        proof.offer(state.upper * known.scale, state.witness())
+        proof.n_nodes = state.n_nodes
+        proof.n_eigensolves += state.n_eigensolves
+        proof.history += state.history
+        self.keep_path(known.on(self.choice.features), state)
+
+    def state(self, known: KnownMatrix, keeper: Keeper | None) -> TreeState:
+        """Return where to begin, or where a checkpoint left off."""
+        proof = self.proof
+        lower = self.lower_bound(known)
+        state = TreeState.start(known, self.m, self.choice, proof.support, lower)
+        found = None if keeper is None else keeper.load()
+        if found is None:
+            return state
+        if state.lower > found.lower:  # the caller knows better by now
+            found.support, found.lower = state.support, state.lower
+        proof.history.clear()  # the first line of the resumed history is the first of all
+        return found
+
+    def keeper(self, known: KnownMatrix) -> Keeper | None:
+        """Return what writes checkpoints of this problem and this way to search it.
+
+        The budget of nodes may differ from one run to the next.
+        """
+        if self.options.checkpoint is None:
+            return None
+        sha = hashlib.sha256(np.ascontiguousarray(known.A).tobytes())
+        choice, budgets = self.choice, replace(self.budgets, max_nodes=0)
+        rules = (choice.size, choice.at_most, choice.include.tolist(), choice.exclude.tolist())
+        sha.update(repr((known.scale, self.m, rules, budgets, self.problem.kind)).encode())
+        return Keeper(self.options.checkpoint, sha.hexdigest(), self.options.checkpoint_every)
+
+    def keep_path(self, known: KnownMatrix, state: TreeState) -> None:
+        """Keep full-size witnesses: B = 0, the search's own at this k, and those of the grid."""
+        own: list[Factor] = [
+            (witness.factor, witness.cones)
+            for witness in state.witnesses
+            if witness.factor is not None
+            and witness.strengthening < 0
+            and witness.features.size == known.n_features
+        ]
+        nothing: list[Factor] = [(np.zeros((known.n_features, 0)), None)]
+        wanted = {*self.options.k_grid} - {self.choice.size}
+        if not own:  # settled without the relaxation
+            wanted.add(self.choice.size)
+        for factor, cones in [*nothing, *own[-1:], *self.path_factors(known, sorted(wanted))]:
+            try:
+                path = PathWitness.of(self.problem, known, factor, cones)
+            except FloatingPointError:
+                continue
+            self.proof.path.append(path)
+
+    def path_factors(self, known: KnownMatrix, sizes: list[int]) -> list[Factor]:
+        """Return a factor for every number of features that leaves something to choose."""
+        found = []
+        for size in sizes:
+            choice = self.choice.on(self.choice.features).resized(size)
+            if self.proof.monitor.out_of_time():
+                break
+            if self.m < size and choice.has_options:
+                factor = self.path_factor(known, choice)
+                found += [] if factor is None else [factor]
+        return found
+
+
+class RowSparseProver(Prover):
+    """Proofs about features that all components share."""
+
+    tree_search = BranchAndBound
+
+    def plan(self, level: str) -> list[Step]:
+        """See `Prover.plan`."""
+        if level == "fast":
+            return [self.closed_forms]
+        if not self.is_dense:
+            return [self.samples, self.split]
+        return [self.relaxation if level == "tight" else self.search]
+
+    def lower_bound(self, known: KnownMatrix) -> float:
+        """See `Prover.lower_bound`."""
+        return value_of(known, np.sort(self.proof.support), self.m)
+
+    def path_factor(self, known: KnownMatrix, choice: Choice) -> Factor | None:
+        """See `Prover.path_factor`."""
+        relax = Relaxation(known.A, self.m, choice, monitor=self.proof.monitor)
+        relax.run(self.budgets.path_iter, precision=1e-4 * max(relax.upper, 0.0))
+        self.proof.n_eigensolves += relax.n_eigensolves
+        factor = relax.witness()
+        return None if factor is None else (factor, None)
+
+
+class NonnegativeProver(Prover):
+    """Proofs about one nonnegative component."""
+
+    levels = ("fast", "net", "tight", "exact")
+    tree_search = NonnegativeBranchAndBound
+
+    def plan(self, level: str) -> list[Step]:
+        """See `Prover.plan`."""
+        if level == "fast":
+            return [self.closed_forms]
+        if level == "net":
+            return [self.closed_forms, self.nets]
+        if not self.is_dense:
+            return [self.samples, self.split]
+        # The iteration may do worse than closed forms.
+        return [self.closed_forms, self.relaxation if level == "tight" else self.search]
+
+    def nets(self) -> None:
+        """The bound of the spannogram's paper, the best of several ranks."""
+        prove_by_nets(self.proof, self.budgets, self.options.rank, self.options.epsilon)
+
+    def lower_bound(self, known: KnownMatrix) -> float:
+        """See `Prover.lower_bound`."""
+        return self.proof.lower / known.scale
+
+    def path_factor(self, known: KnownMatrix, choice: Choice) -> Factor | None:
+        """See `Prover.path_factor`."""
+        relax = ConeRelaxation(known.A, 1, choice, nonnegative=True)
+        for _ in range(self.budgets.path_cone_iter):
+            relax.step()
+            if self.proof.monitor.out_of_time():
+                break
+        self.proof.n_eigensolves += relax.n_eigensolves
+        return relax.witness()
+
+
+PROVERS: dict[type, type[Prover]] = {
+    RowSparseProblem: RowSparseProver,
+    NonnegativeProblem: NonnegativeProver,
+}

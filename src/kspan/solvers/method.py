@@ -1,0 +1,119 @@
+"""What a method is: an object with typed options that says what it needs and runs on a problem.
+
+A method of one's own is a frozen dataclass: its fields are its options, `run` is the method, and
+`kspan.solve(problem, MyMethod(...))` or ``FeatureSparsePCA(solver=MyMethod(...))`` runs it. Those
+in the folders beside this file are also known by their names (`kspan.solvers.registry`).
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from kspan.problem import (
+    ElementSparseProblem,
+    LoadingsSolution,
+    NonnegativeProblem,
+    RowSparseProblem,
+    Solution,
+    StiefelProblem,
+)
+from kspan.progress import Monitor
+
+Problem = TypeVar("Problem", contravariant=True)
+Answer = TypeVar("Answer", covariant=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Method(ABC, Generic[Problem, Answer]):
+    """A way to solve one kind of problem.
+
+    Attributes
+    ----------
+    name : str
+        What users call it.
+    solves : type
+        The kind of problem.
+    summary, guarantee, reference : str
+        What it does, what it promises, where it is from: a few words for tables.
+    starts : tuple of str
+        Names that its option `init` may have, if it has one.
+    proof_level : str or None
+        The level of `kspan.certify` that belongs to it: its answer is the proved one.
+    """
+
+    name: ClassVar[str]
+    solves: ClassVar[type]
+    summary: ClassVar[str]
+    guarantee: ClassVar[str] = "–"
+    reference: ClassVar[str] = "–"
+    starts: ClassVar[tuple[str, ...]] = ()
+    proof_level: ClassVar[str | None] = None
+
+    def __post_init__(self) -> None:
+        init = getattr(self, "init", None)
+        if isinstance(init, str) and init not in self.starts:
+            raise ValueError(f"init must be one of {list(self.starts)} or an array, got {init!r}.")
+        self.check_options()
+
+    def check_options(self) -> None:
+        """Raise `ValueError` about options that make no sense, before any work is done."""
+
+    @property
+    def makes_many_products(self) -> bool:
+        """Whether it multiplies by A so often that A should be formed first, if that is cheap."""
+        return True
+
+    def searching(self) -> "Method[Problem, Answer]":
+        """Return the method that finds what a proof is then about: itself, as a rule."""
+        return self
+
+    @classmethod
+    def options(cls) -> list[str]:
+        """Return the names of its options."""
+        return [field.name for field in fields(cls)]
+
+    @abstractmethod
+    def run(self, problem: Problem, monitor: Monitor, rng: np.random.Generator) -> Answer:
+        """Solve a problem.
+
+        Parameters
+        ----------
+        problem : of the kind that it solves
+        monitor : told after every step, asked whether to stop
+        rng : the only source of random numbers
+        """
+
+
+class RowSparseMethod(Method[RowSparseProblem, Solution]):
+    """All components share their features."""
+
+    solves = RowSparseProblem
+
+
+class ElementSparseMethod(Method[ElementSparseProblem, LoadingsSolution]):
+    """Every component has features of its own."""
+
+    solves = ElementSparseProblem
+
+
+class StiefelMethod(Method[StiefelProblem, LoadingsSolution]):
+    """Components with features of their own that stay orthonormal."""
+
+    solves = StiefelProblem
+
+
+class NonnegativeMethod(Method[NonnegativeProblem, LoadingsSolution]):
+    """Components with features of their own and no negative loading."""
+
+    solves = NonnegativeProblem
+
+
+AnyMethod = Method[Any, Any]
+
+
+def require_tol(tol: float) -> None:
+    """Raise `ValueError` unless a tolerance is zero or more."""
+    if not tol >= 0:
+        raise ValueError(f"tol must not be negative, got {tol!r}.")

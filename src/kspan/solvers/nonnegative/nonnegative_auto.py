@@ -1,0 +1,106 @@
+r"""Auto: many starts, monotone ascent on A itself, then pair swaps.
+
+.. math:: \max_x x'Ax \quad \|x\|_2 = 1,\; x \ge 0,\; \|x\|_0 \le k
+
+Steps: (1) starts from a net of directions in the leading eigenspace (`epsilon_net.py`), from both
+signs of every leading eigenvector, from the features of largest variance, and random ones, as EM
+has. (2) From each up to a local maximum of x'Ax (`ascent.py`), all at once. (3) Pair swaps from the
+best.
+
+Cost: as many ascents as starts, O(dk) a step and start for a covariance. Passes over the data:
+those of the eigenpairs, then two a step for all starts together.
+
+Guarantee: at least what the ε-net guarantees. How good it is says a certificate.
+
+Not from a paper.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kspan.arrays import FloatArray
+from kspan.covariance import UnitCovariance
+from kspan.linalg.directions import direction_count, net_directions
+from kspan.linalg.selection import top_k
+from kspan.problem import LoadingsSolution, NonnegativeProblem, require_count
+from kspan.progress import Monitor, Status
+from kspan.solvers.nonnegative.ascent import ascend
+from kspan.solvers.nonnegative.epsilon_net import scan_net
+from kspan.solvers.one_by_one import Component, NonnegativeOneByOneMethod, Prove
+from kspan.solvers.starts import low_rank_factor
+
+# Candidates of the net that are starts, features of largest variance, and local maxima from
+# which swaps are tried.
+N_NET, N_VARIANCE, N_SWAPPED = 20, 10, 4
+
+
+@dataclass(frozen=True, eq=False)
+class NonnegativeAuto(NonnegativeOneByOneMethod):
+    """Nonnegative sparse components by ascents from many starts.
+
+    Parameters
+    ----------
+    deflation : {"remove", "projection", "orthogonalized"}
+    rank, epsilon : of the net, see `kspan.solvers.Net`
+    n_restarts : int
+        Random starts.
+    """
+
+    name = "auto"
+    summary = "monotone ascent from many starts, then pair swaps"
+    guarantee = "at least that of `net`"
+
+    rank: int = 3
+    epsilon: float = 0.1
+    n_restarts: int = 20
+
+    def check_options(self) -> None:
+        """Counts are counts."""
+        super().check_options()
+        require_count("rank", self.rank, 1)
+        require_count("n_restarts", self.n_restarts, 0)
+
+    def run(
+        self, problem: NonnegativeProblem, monitor: Monitor, rng: np.random.Generator,
+        prove: Prove | None = None,
+    ) -> LoadingsSolution:  # fmt: skip
+        """Find the components, after a look at the size of the net."""
+        n = problem.n_features
+        direction_count(self.epsilon, min(self.rank, n), 1 / max(n, 2))  # raises if too large
+        return super().run(problem, monitor, rng, prove)
+
+    def find(
+        self, left: UnitCovariance, problem: NonnegativeProblem, start: FloatArray | None,
+        monitor: Monitor, rng: np.random.Generator,
+    ) -> Component:  # fmt: skip
+        """Ascend from all starts, then swap from the best."""
+        k = problem.n_nonzero_coefs
+        climbed = ascend(left, self._starts(left, k, monitor, rng), k, monitor=monitor)
+        order = np.argsort(-climbed.values, kind="stable")
+        _, first = np.unique(climbed.values[order].round(12), return_index=True)
+        best = order[np.sort(first)[:N_SWAPPED]]
+        swapped = ascend(left, climbed.vectors[:, best], k, swaps=True, monitor=monitor)
+        done = climbed.converged and swapped.converged
+        return Component(
+            swapped.best,
+            climbed.history + swapped.history,
+            climbed.n_iter + swapped.n_iter,
+            Status.COMPLETED if done else monitor.stopped or Status.MAX_ITER,
+        )
+
+    def _starts(
+        self, left: UnitCovariance, k: int, monitor: Monitor, rng: np.random.Generator
+    ) -> FloatArray:
+        """Return the starts in the columns."""
+        n = left.n_features
+        V = low_rank_factor(left, min(self.rank, n))
+        count = direction_count(self.epsilon, V.shape[1], 1 / max(n, 2))
+        C = net_directions(V.shape[1], count, rng)
+        scanned = scan_net(V, [k], C, n_best=N_NET, monitor=monitor)[0].vectors
+        largest = top_k(left.diagonal(), min(N_VARIANCE, n))
+        return np.hstack([
+            scanned, np.maximum(V, 0.0), np.maximum(-V, 0.0),
+            np.maximum(left.columns(largest), 0.0),
+            np.abs(rng.standard_normal((n, self.n_restarts))),
+        ])  # fmt: skip

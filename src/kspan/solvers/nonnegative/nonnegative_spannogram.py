@@ -1,0 +1,130 @@
+r"""Spannogram: the optimum of the best approximation of low rank, by enumeration.
+
+.. math:: \max_x x'A_d x \quad \|x\| = 1,\; x \ge 0,\; \|x\|_0 \le k,
+   \qquad A_d = VV' = \sum_{i \le d} λ_i u_i u_i'
+
+The supports that an optimum may have are those of the k largest positive entries of Vc, for all
+directions c in d dimensions; they are next to the directions at which d of the features (or zero)
+are tied. `kspan.linalg.low_rank_enumeration` has the enumeration, and the proof.
+
+Cost: :math:`O(n^d \log n)` for n features if nothing can be ruled out. As a rule almost all of them
+are ruled out at once, and thousands of features at rank 3 take well under a second. Passes over the
+data: those of d eigenvectors.
+
+Guarantee: each x is optimal for :math:`A_d`, A being what the components before have left. With
+:math:`\tilde A = A - A_d`, any feasible y has
+
+.. math:: y'Ay \le y'A_dy + y'\tilde Ay \le x'A_dx + λ_{d+1},
+
+so x is optimal when A has rank d, and :math:`x'Ax \ge \mathrm{OPT} - λ_{d+1}`.
+
+Reference: Asteris, Papailiopoulos, Dimakis, Nonnegative Sparse PCA with Provable Guarantees, ICML
+2014, algorithms 1 and 2.
+
+Differs from the paper in: supports at vertices where the tied value is zero are complete, which
+they are not in algorithm 2 as printed; features are ruled out by a bound before the enumeration.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kspan.arrays import FloatArray
+from kspan.covariance import UnitCovariance
+from kspan.linalg.low_rank_enumeration import LowRankOptimum, Report, enumerate_supports, prepare
+from kspan.problem import NonnegativeProblem, require_count
+from kspan.progress import Monitor, Status
+from kspan.solvers.elementsparse.signed_spannogram import require_affordable
+from kspan.solvers.one_by_one import Component, NonnegativeOneByOneMethod
+from kspan.solvers.starts import low_rank_factor
+
+
+@dataclass(frozen=True, eq=False)
+class Spannogram(NonnegativeOneByOneMethod):
+    """Nonnegative components, each optimal for what is left of A at a low rank.
+
+    Reports during the enumeration tell the variance in the d leading directions only.
+
+    Parameters
+    ----------
+    deflation : {"remove", "projection", "orthogonalized"}
+    rank : int
+        d. The variance beyond the d leading directions is not seen by the search.
+    eliminate : bool
+        Rule out features before the enumeration. Without it every vertex is visited.
+    max_vertices : int or None
+        Refuse, with `ValueError`, to enumerate more than this.
+    """
+
+    name = "spannogram"
+    summary = "the optimum of the approximation of low rank, by enumeration"
+    guarantee = "a component is optimal when A has rank d, else within λ_{d+1}"
+
+    rank: int = 3
+    eliminate: bool = True
+    max_vertices: int | None = 50_000_000
+
+    def check_options(self) -> None:
+        """Counts are counts."""
+        super().check_options()
+        require_count("rank", self.rank, 1)
+        if self.max_vertices is not None:
+            require_count("max_vertices", self.max_vertices, 1)
+
+    def find(
+        self, left: UnitCovariance, problem: NonnegativeProblem, start: FloatArray | None,
+        monitor: Monitor, rng: np.random.Generator,
+    ) -> Component:  # fmt: skip
+        """Enumerate for one component."""
+        best = spannogram_component(
+            low_rank_factor(left, self.rank), problem.n_nonzero_coefs, eliminate=self.eliminate,
+            max_vertices=self.max_vertices, report=monitor.report,
+        )  # fmt: skip
+        vector = np.zeros(problem.n_features)
+        vector[best.support] = best.weights
+        product = left.matmat(best.weights[:, None], best.support)[:, 0]
+        variance = float(vector @ product)
+        status = Status.COMPLETED
+        if best.complete:
+            monitor.report(variance)
+        else:  # if nobody asked to stop, it was the keyboard
+            status = monitor.stopped = monitor.stopped or Status.INTERRUPTED
+        return Component(vector, [variance], 1, status)
+
+
+def spannogram_component(
+    V: FloatArray,
+    k: int,
+    *,
+    eliminate: bool = True,
+    max_vertices: int | None = 50_000_000,
+    report: Report | None = None,
+) -> LowRankOptimum:
+    """Find the unit vector x ≥ 0 with at most k entries and the largest x'VV'x.
+
+    Parameters
+    ----------
+    V : (n, d) array
+    k : number of entries, at most
+    eliminate, max_vertices : as in `Spannogram`
+    report : told the best value so far; it stops the search by returning True
+
+    Returns
+    -------
+    LowRankOptimum
+        Support, weights, value, and whether the value is proved to be the largest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> V = np.array([[1.0, 0.0], [0.5, 0.8], [-0.5, 0.9], [0.3, -2.0]])
+    >>> best = spannogram_component(V, 2)
+    >>> best.support, round(best.value, 3), best.complete
+    (array([0, 3]), 4.119, True)
+    """
+    task = prepare(V, k, eliminate=eliminate, report=report)
+    require_affordable(
+        task.n_vertices, task.seconds, max_vertices, n_features=int(task.free.sum()),
+        rank=task.V.shape[1], other="solver='net'",
+    )  # fmt: skip
+    return enumerate_supports(task, report=report)

@@ -1,0 +1,293 @@
+r"""Components one after the other, each in what the ones before have left of A.
+
+The one loop of all methods that find a component at a time, with or without proofs: a method brings
+`find`, which finds one sparse vector for a covariance; whoever proves brings a callable that is
+asked after each. A is divided by a power of two for `find`, so that its largest variance is between
+one and two: huge and tiny scales are then no concern of a method.
+
+A deflation takes a component out of A. With x the unit vector just found:
+
+=============== ================================================================================
+projection      :math:`(I - xx') A (I - xx')`
+schur           :math:`A - A x x' A / (x'Ax)`: what is left given the score Xx
+hotelling       :math:`A - (x'Ax)\, xx'`: may leave negative eigenvalues
+orthogonalized  projection with the part of x orthogonal to all components before
+generalized     projection with :math:`q = Bx`, B the projector away from the directions taken
+                out before; the next x maximises :math:`x'Ax / x'Bx` and not :math:`x'Ax / x'x`
+remove          the features of x are taken out, so that no two components share one
+=============== ================================================================================
+
+For eigenvectors of A all of them are the same. For sparse vectors, which are not, only Schur,
+orthogonalized and generalized deflation, and removing the features, are for good: the others may
+bring variance back in later steps. Each is an update of low rank or a mask, so A is never formed.
+
+Reference: Mackey, Deflation Methods for Sparse PCA, NIPS 2008.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from kspan.arrays import FloatArray
+from kspan.covariance import Covariance, MaskedCovariance, UnitCovariance, UpdatedCovariance
+from kspan.problem import LoadingsSolution
+from kspan.progress import Monitor, Status, worst
+from kspan.solvers.loadings import fill_empty, unit_solution
+from kspan.solvers.method import Method, NonnegativeMethod
+
+DEFLATIONS = ("projection", "schur", "hotelling", "orthogonalized", "generalized", "remove")
+
+# Those that leave a positive semidefinite matrix, and maximise x'Ax for it: what proofs and
+# nonnegative methods need.
+POSITIVE_DEFLATIONS = ("remove", "projection", "orthogonalized")
+
+
+class Deflation:
+    """What is left of a covariance while components are taken out of it.
+
+    Attributes
+    ----------
+    current : Covariance
+        What is left.
+    taken : (d, t) orthonormal directions taken out, by "orthogonalized" and "generalized"
+    """
+
+    def __init__(self, covariance: Covariance, kind: str = "projection"):
+        if kind not in DEFLATIONS:
+            raise ValueError(f"deflation must be one of {list(DEFLATIONS)}, got {kind!r}.")
+        self.current = covariance
+        self.kind = kind
+        self.taken: FloatArray = np.empty((covariance.n_features, 0))
+
+    def remove(self, x: FloatArray) -> None:
+        """Take the unit vector x out."""
+        if self.kind == "remove":
+            self.current = MaskedCovariance(self.current, x == 0)
+            return
+        x = x.reshape(-1, 1)
+        if self.kind in ("orthogonalized", "generalized"):
+            # B = I - QQ', so q = Bx is the part of x orthogonal to what is taken, in both.
+            q = x - self.taken @ (self.taken.T @ x)
+            q -= self.taken @ (self.taken.T @ q)
+            length = np.linalg.norm(q)
+            if length <= np.sqrt(np.finfo(float).eps):
+                return  # nothing of it is left
+            q /= length
+            self.taken = np.hstack([self.taken, q])
+            x = q
+        product = self.current.matmat(x)
+        variance = float(x[:, 0] @ product[:, 0])
+        if self.kind == "hotelling":
+            self.current = UpdatedCovariance(self.current, x, np.array([[-variance]]))
+        elif self.kind == "schur":
+            if variance > 0:
+                self.current = UpdatedCovariance(
+                    self.current, product / np.sqrt(variance), np.array([[-1.0]])
+                )
+        else:
+            # (I - xx')A(I - xx') = A - x(Ax)' - (Ax)x' + (x'Ax) xx'
+            size = float(np.abs(product).max()) or 1.0  # both columns of about the same size
+            core = np.array([[variance, -size], [-size, 0.0]])
+            L = np.hstack([x, product / size])
+            self.current = UpdatedCovariance(self.current, L, core)
+
+
+# The quotient of the generalized deflation has settled when ρ grows by less than this share.
+QUOTIENT_TOL = 1e-9
+MAX_QUOTIENTS = 50
+
+# Variances below this many units in the last place of the largest one are what rounding leaves.
+NOTHING_LEFT = 64
+
+
+@dataclass(frozen=True)
+class Component:
+    """One sparse vector, and how it was found.
+
+    Attributes
+    ----------
+    vector : (d,) unit vector
+    history : variance along the feasible vectors on the way, in what was left of A
+    n_iter, status : number of steps, and how it ended
+    """
+
+    vector: FloatArray
+    history: list[float]
+    n_iter: int
+    status: Status
+
+
+# (what is left of A, the vector found, the component's monitor) -> that vector, or a better one
+Prove = Callable[[Covariance, FloatArray, Monitor], FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class OneByOneMethod(Method[Any, LoadingsSolution]):
+    """A method that finds one component at a time.
+
+    Parameters
+    ----------
+    deflation : str
+        How a component is taken out of A before the next one, see `kspan.solvers.one_by_one`.
+    """
+
+    deflations: ClassVar[tuple[str, ...]] = DEFLATIONS
+
+    deflation: str = "projection"
+
+    def check_options(self) -> None:
+        """The deflation must be one that the method can have."""
+        if self.deflation not in self.deflations:
+            raise ValueError(
+                f"deflation must be one of {list(self.deflations)}, got {self.deflation!r}."
+            )
+
+    @abstractmethod
+    def find(
+        self, left: UnitCovariance, problem: Any, start: FloatArray | None, monitor: Monitor,
+        rng: np.random.Generator,
+    ) -> Component:  # fmt: skip
+        """Find one component.
+
+        Parameters
+        ----------
+        left : what is left of A, its largest variance near one at first
+        problem : of all components, with the A of the user: how many features, which penalty
+        start : a vector to start from, or None for the method's own start
+        monitor : told after every step; says when to stop
+        rng : numpy.random.Generator
+        """
+
+    def run(
+        self,
+        problem: Any,
+        monitor: Monitor,
+        rng: np.random.Generator,
+        prove: Prove | None = None,
+    ) -> LoadingsSolution:
+        """Find m components one after the other.
+
+        Components that were not found, because nothing was left of A or the method had to stop,
+        are single features: those of largest variance in what is left that no component uses.
+
+        Parameters
+        ----------
+        problem : with m components
+        monitor, rng : see `kspan.solvers.method.Method.run`
+        prove : asked after each component; a better vector that it returns takes the place of the
+            one found. The time is then shared equally by the components.
+        """
+        covariance, m = UnitCovariance(problem.covariance), problem.n_components
+        left = Deflation(problem.covariance, self.deflation)
+        whole = monitor.inner(unit=covariance.unit)
+        found: list[Component] = []
+        told = whole if prove is None else monitor
+        try:
+            while len(found) < m and not told.stopped:
+                empty = _nothing(left, problem.covariance)
+                if empty and prove is None:
+                    break
+                part = monitor.inner(share=None if prove is None else 1 / (m - len(found)))
+                inside = whole if prove is None else part.inner(unit=covariance.unit)
+                if empty:
+                    found.append(_single_feature(found, left))
+                else:
+                    found.append(self._next(problem, left, covariance.unit, inside, rng))
+                if prove is not None:
+                    better = prove(left.current, found[-1].vector, part)
+                    found[-1] = replace(found[-1], vector=better)
+                if len(found) < m:
+                    left.remove(found[-1].vector)
+        except KeyboardInterrupt:
+            monitor.stopped = Status.INTERRUPTED
+        statuses = [component.status for component in found]
+        if len(found) < m and (stopped := whole.stopped) is not None:
+            statuses.append(stopped)
+        loadings = np.zeros((problem.n_features, m))
+        for j, component in enumerate(found):
+            loadings[:, j] = component.vector
+        loadings = fill_empty(loadings, left.current.diagonal())
+        if prove is not None and monitor.stopped is None:  # that nothing is left is proved too
+            for x in loadings.T[len(found) :]:
+                prove(left.current, x, monitor)
+                left.remove(x)
+        return unit_solution(
+            loadings, covariance, solver=self.name,
+            status=worst(statuses or [Status.COMPLETED]),
+            history=[value for component in found for value in component.history],
+            n_iter=sum(component.n_iter for component in found),
+        )  # fmt: skip
+
+    def _next(
+        self, problem: Any, left: Deflation, unit: float, monitor: Monitor,
+        rng: np.random.Generator,
+    ) -> Component:  # fmt: skip
+        r"""Find the next component in what is left.
+
+        With generalized deflation it maximises x'Ax / x'Bx, with the projector B = I - QQ' below.
+        That x also maximises :math:`x'(A + ρQQ')x` over unit vectors, when ρ is its value; so the
+        method is run on that matrix, which is positive semidefinite, and ρ raised until it stands
+        still.
+        """
+        r = left.taken.shape[1]
+        if left.kind != "generalized" or r == 0:
+            return self.find(UnitCovariance(left.current, unit), problem, None, monitor, rng)
+        runs: list[Component] = []
+        best, rho, start = 0, 0.0, None
+        for i in range(MAX_QUOTIENTS):
+            matrix = UpdatedCovariance(left.current, left.taken, rho * np.eye(r))
+            runs.append(self.find(UnitCovariance(matrix, unit), problem, start, monitor, rng))
+            start = runs[-1].vector
+            before, rho = rho, _quotient(left, start)
+            # A tie goes to the first: x plus anything taken out has the same quotient.
+            if rho <= before * (1 + QUOTIENT_TOL):
+                break
+            best = i
+            if monitor.stopped:
+                break
+        return Component(
+            runs[best].vector,
+            [value for run in runs for value in run.history],
+            sum(run.n_iter for run in runs),
+            worst([runs[best].status, monitor.stopped or Status.CONVERGED]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class NonnegativeOneByOneMethod(OneByOneMethod, NonnegativeMethod):
+    """A method that finds one nonnegative component at a time.
+
+    Parameters
+    ----------
+    deflation : {"remove", "projection", "orthogonalized"}
+        What they leave of A is positive semidefinite, which the methods need. "remove" takes the
+        features of a component out.
+    """
+
+    deflations = ("remove", "projection", "orthogonalized")
+
+    deflation: str = "remove"
+
+
+def _single_feature(found: list[Component], left: Deflation) -> Component:
+    """Return the component that stands for one of which nothing is left."""
+    columns = [component.vector for component in found]
+    loadings = np.column_stack([*columns, np.zeros(left.current.n_features)])
+    vector = fill_empty(loadings, left.current.diagonal())[:, -1]
+    return Component(vector, [], 0, Status.COMPLETED)
+
+
+def _quotient(left: Deflation, x: FloatArray) -> float:
+    """Return ``x'Ax / x'Bx`` of what is left."""
+    below = 1.0 - float(np.sum((left.taken.T @ x) ** 2))
+    above = float(x @ left.current.matmat(x[:, None])[:, 0])
+    return above / below if below > np.finfo(float).eps else 0.0
+
+
+def _nothing(left: Deflation, before: Covariance) -> bool:
+    """Say whether only rounding is left of a covariance."""
+    limit = NOTHING_LEFT * float(np.finfo(before.dtype).eps) * before.diagonal().max()
+    return bool(left.current.diagonal().max() <= limit)

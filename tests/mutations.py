@@ -1,0 +1,186 @@
+"""Break lines of ``src/`` one at a time, in a copy, and see the fast tests fail each time.
+
+Run ``python tests/mutations.py``, or with numbers for some of them. Every line of the list is broken
+in a copy of the sources; the tests named beside it, all of them part of the fast suite, must then
+fail. It ends with exit code 1 if one of them passes, or if a line is no longer there: then the code
+has changed, and this list should follow. Some minutes on two cores.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A line, what it becomes, and the tests that must see it."""
+
+    file: str
+    line: str
+    broken: str
+    tests: str
+
+
+MUTATIONS = [
+    # --- the feasible set
+    Mutation("problem/choice.py", "keys[self.forced] = np.inf", "pass", "tests/test_choice.py"),
+    Mutation(
+        "problem/choice.py", "+ (self.size + 8) * UNIT * size", "- (self.size + 8) * UNIT * size",
+        "tests/proofs/test_bounds.py tests/test_choice.py",
+    ),
+    Mutation(
+        "problem/choice.py", "put_in[outside] = scores[inside[-1]] - scores[outside]",
+        "put_in[outside] = scores[inside[0]] - scores[outside]", "tests/test_choice.py",
+    ),
+    Mutation(
+        "problem/choice.py", "if (chosen & ~self.allowed).any():", "if False:",
+        "tests/test_choice.py",
+    ),
+    # --- bounds, their margins, and who checks them
+    Mutation(
+        "proofs/check/bounds.py", "+ m * 4 * (n + 2) * UNIT * norm",
+        "- m * 4 * (n + 2) * UNIT * norm", "tests/proofs/test_bounds.py",
+    ),
+    Mutation(
+        "proofs/check/bounds.py", "* (1 + (n_samples + 8) * UNIT)", "* (1 + 8 * UNIT)",
+        "tests/proofs/test_bounds.py tests/proofs/test_search.py",
+    ),
+    Mutation(
+        "proofs/check/bounds.py", "M = C - factor @ factor.T", "M = C + factor @ factor.T",
+        "tests/proofs/test_bounds.py",
+    ),
+    Mutation(
+        "proofs/check/screening.py", "np.minimum(top - put_in, bound.value)",
+        "np.minimum(top - 2 * put_in, bound.value)", "tests/proofs/test_screening.py",
+    ),
+    Mutation(
+        "proofs/check/verify.py", "need(intact,", "need(True,", "tests/proofs/test_verify.py"
+    ),
+    Mutation(
+        "proofs/check/claims.py", "follows <= claimed + slack", "follows >= claimed - slack",
+        "tests/proofs/test_verify.py",
+    ),
+    Mutation(
+        "proofs/check/tree.py", "upper = max(upper, level)", "pass", "tests/proofs/test_verify.py"
+    ),
+    # --- searches
+    Mutation(
+        "proofs/search/branch_and_bound.py", "self.s.lower / (1 - 0.9 * self.budgets.gap)",
+        "self.s.lower / (1 - 9 * self.budgets.gap)",
+        "tests/proofs/test_search.py tests/proofs/test_levels.py",
+    ),
+    Mutation(
+        "proofs/search/branch_and_bound.py", "self.s.settled = max(self.s.settled, cut.level)",
+        "pass", "tests/proofs/test_search.py tests/proofs/test_levels.py",
+    ),
+    Mutation(
+        "proofs/search/cone_relaxation.py", "np.maximum(P, 0.0, out=P)", "pass",
+        "tests/proofs/test_nonnegative.py",
+    ),
+    # --- solvers and their loop
+    Mutation(
+        "solvers/loop.py", "if candidate.objective > self.best_of_each[i].objective:",
+        "if candidate.objective < self.best_of_each[i].objective:", "tests/solvers/test_loop.py",
+    ),
+    Mutation(
+        "solvers/loop.py", "settled = same_subspace(candidate, self.last[i])", "settled = False",
+        "tests/solvers/test_loop.py",
+    ),
+    Mutation(
+        "solvers/rowsparse/ipu.py", "B[:, kept] / np.sqrt(values[kept])",
+        "B[:, kept] * np.sqrt(values[kept])", "tests/solvers/rowsparse/test_ipu.py",
+    ),
+    Mutation(
+        "solvers/rowsparse/swaps.py", "values > objective * (1 + IMPROVEMENT)",
+        "values > objective * (1 - IMPROVEMENT)", "tests/solvers/rowsparse",
+    ),
+    Mutation(
+        "solvers/one_by_one.py", "core = np.array([[variance, -size], [-size, 0.0]])",
+        "core = np.array([[variance, size], [size, 0.0]])", "tests/solvers/elementsparse",
+    ),
+    Mutation(
+        "solvers/one_by_one.py", "found[-1] = replace(found[-1], vector=better)", "pass",
+        "tests/test_proved_components.py",
+    ),
+    Mutation(
+        "solvers/stiefel/splitting.py", "= V, Y, t * (Z - Y)", "= V, Y, t * (Y - Z)",
+        "tests/solvers/stiefel",
+    ),
+    Mutation(
+        "solvers/nonnegative/ascent.py", "np.hypot(half, np.maximum(coupling, 0.0))",
+        "np.hypot(half, coupling)", "tests/solvers/nonnegative/test_ascent.py",
+    ),
+    # --- data, time, files, estimators
+    Mutation(
+        "covariance/block_kernels.py", "(X[rows].toarray() if sparse else X[rows]) - mean",
+        "(X[rows].toarray() if sparse else X[rows]) + mean", "tests/covariance/test_backends.py",
+    ),
+    Mutation(
+        "progress.py", "if self.stopped is None and self.deadline.passed:", "if False:",
+        "tests/test_progress.py",
+    ),
+    Mutation(
+        "progress.py", "if self._parent is not None and status is not Status.TIME_LIMIT:",
+        "if False:", "tests/test_progress.py",
+    ),
+    Mutation(
+        "storage.py", "if isinstance(found, int) and found < FORMAT:", "if False:",
+        "tests/test_storage.py",
+    ),
+    Mutation("records/check.py", "need(same,", "need(True,", "tests/test_records.py"),
+    Mutation(
+        "estimators/covariance_estimator.py", "largest] < 0, -1.0, 1.0)", "largest] < 0, 1.0, 1.0)",
+        "tests/estimators/test_feature_sparse_pca.py",
+    ),
+    Mutation(
+        "choosing_k/band.py", "np.minimum.accumulate(upper[::-1])[::-1]", "upper",
+        "tests/choosing_k/test_path.py",
+    ),
+]  # fmt: skip
+
+
+def is_seen(mutation: Mutation) -> tuple[bool, str]:
+    """Break a copy, and return whether the tests fail, and how it went."""
+    original = ROOT / "src" / "kspan" / mutation.file
+    text = original.read_text()
+    if text.count(mutation.line) != 1:
+        return False, f"is there {text.count(mutation.line)} times: mend this list"
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "src"
+        shutil.copytree(ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__"))
+        (source / "kspan" / mutation.file).write_text(text.replace(mutation.line, mutation.broken))
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider"]
+        found = subprocess.run(
+            [*command, *mutation.tests.split()], cwd=ROOT, capture_output=True, text=True,
+            env={**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"},
+            check=False,
+        )  # fmt: skip
+    seconds = time.perf_counter() - started
+    # 1: a test failed; 2 and more would be an error of this script.
+    return found.returncode == 1, f"exit code {found.returncode} after {seconds:.0f} s"
+
+
+def main() -> int:
+    """Break the lines whose numbers are given, or all of them."""
+    chosen = [int(number) for number in sys.argv[1:]] or range(len(MUTATIONS))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = list(pool.map(lambda number: is_seen(MUTATIONS[number]), chosen))
+    for number, (seen, how) in zip(chosen, results, strict=True):
+        mutation = MUTATIONS[number]
+        sys.stdout.write(
+            f"{number:3d} {'seen' if seen else 'NOT SEEN':8s} {mutation.file}: {mutation.line} ({how})\n"
+        )
+    return 0 if all(seen for seen, _ in results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,474 @@
+"""A wrong witness makes a bound loose, never false: random witnesses against enumeration."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kspan.linalg.rounding import UNIT, unit_scale
+from kspan.proofs.check.bounds import (
+    Cones,
+    Strengthening,
+    cone_bound,
+    dual_bound,
+    has_no_interior_optimum,
+    low_rank_dual_bound,
+    positive_eigenvalue_sum,
+    row_bound,
+    sample_bound,
+    split_bound,
+    strengthened,
+    top_eigenvalue_sum,
+    trace_bound,
+)
+from kspan.proofs.check.known import KnownFactor, KnownMatrix
+from tests.proofs.helpers import KINDS, all_values, any_of, choice_of, random_psd
+
+# Bounds are promised for matrices in units of their scale.
+PLAIN = tuple(kind for kind in KINDS if kind not in ("tiny", "huge"))
+
+# Enumeration itself is rounded: an eigenvalue of an 8×8 matrix is off by some u‖A‖.
+SLACK = 1e-13
+
+
+@st.composite
+def questions(draw, max_d=8, kinds=PLAIN):
+    """A matrix, m, the choice, the optimum, and a generator."""
+    d = draw(st.integers(1, max_d))
+    m = draw(st.integers(1, d))
+    k = draw(st.integers(m, d))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    A = random_psd(rng, d, draw(st.sampled_from(kinds)))
+    A /= unit_scale(np.abs(A).max())
+    order = rng.permutation(d)
+    forced, allowed = np.zeros(d, bool), np.ones(d, bool)
+    forced[order[: draw(st.integers(0, k))]] = True
+    room = min(d - k, d - int(forced.sum()))
+    allowed[order[d - draw(st.integers(0, room)) :]] = False
+    values = all_values(A, m, k, np.flatnonzero(forced), np.flatnonzero(~allowed))[1]
+    return A, m, choice_of(forced, k, allowed), float(values.max()), rng
+
+
+def inside(question):
+    """The same question on its allowed features alone."""
+    A, m, choice, best, rng = question
+    places = choice.features
+    return KnownMatrix(A).on(places), m, choice.on(places), best, rng
+
+
+def sizes(rng):
+    """A size for a witness: much too small, about right, much too large."""
+    return 10.0 ** rng.integers(-6, 4)
+
+
+def holds(value, best):
+    return value >= best - SLACK * max(1.0, abs(best))
+
+
+# --- scales and sums
+
+
+@given(st.floats(5e-324, 1.7e308))
+def test_unit_scale_is_a_power_of_four_just_below(size):
+    scale = unit_scale(size)
+    mantissa, exponent = np.frexp(scale)
+    assert mantissa == 0.5
+    assert exponent % 2 == 1  # 2^(exponent - 1) is an even power of two
+    assert 1.0 <= size / scale < 4.0
+    root = np.sqrt(scale)
+    assert root * root == scale
+
+
+@pytest.mark.parametrize("size", [0.0, -1.0, np.inf, np.nan])
+def test_unit_scale_of_nothing_is_one(size):
+    assert unit_scale(size) == 1.0
+
+
+@given(
+    st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=8), st.integers(0, 8), st.integers(0, 255)
+)
+def test_best_sum_is_the_best_choice_rounded_up(scores, k, bits):
+    scores = np.array(scores)
+    forced = (bits >> np.arange(scores.size)) & 1 == 1
+    k = min(max(k, int(forced.sum())), scores.size)
+    free = np.sort(scores[~forced])[::-1][: k - int(forced.sum())]
+    chosen = np.concatenate([scores[forced], free])
+    exact = float(np.sum(chosen.astype(np.longdouble)))
+    value = choice_of(forced, k).best_sum(scores)
+    # Rounded up by (k + 8) u of the sizes, and the sum itself is off by less than that.
+    assert value >= exact
+    assert value <= exact + 2 * (k + 9) * UNIT * np.abs(chosen).sum() + 1e-300
+
+
+@given(questions())
+def test_top_eigenvalue_sum_is_rounded_up(question):
+    A, m, *_ = question
+    values = np.linalg.eigvalsh(A)
+    value = top_eigenvalue_sum(A, m)
+    assert value >= values[-m:].sum() - 1e-15 * len(A) * np.abs(values).max()
+    assert value <= values[-m:].sum() + 1e-13 * m * max(np.linalg.norm(A), 1e-300)
+
+
+def test_positive_eigenvalue_sum_counts_positive_ones_only():
+    M = np.diag([3.0, -1.0, -2.0])
+    assert positive_eigenvalue_sum(M, 2, 6.0, 1) == pytest.approx(3.0, rel=1e-12)
+    assert positive_eigenvalue_sum(-np.eye(2), 2, 2.0, 1) == pytest.approx(0.0, abs=1e-12)
+    assert positive_eigenvalue_sum(np.empty((0, 0)), 2, 0.0, 1) == 0.0
+
+
+# --- closed forms
+
+
+@given(questions())
+def test_trace_bound(question):
+    A, m, choice, best, _ = question
+    bound = trace_bound(np.diagonal(A), 0, choice)
+    assert holds(bound.value, best)
+    assert bound.ky_fan == 0.0
+    if m == choice.size:  # then it is the answer
+        assert bound.value == pytest.approx(best, rel=1e-12, abs=1e-15)
+
+
+@given(questions())
+def test_row_bound(question):
+    known, m, choice, best, _ = inside(question)
+    assert holds(row_bound(known, m, choice), best)
+
+
+def test_row_bound_of_a_diagonal_matrix_is_exact():
+    A = np.diag([1.0, 4.0, 2.0, 3.0])
+    assert row_bound(KnownMatrix(A), 2, any_of(4, 3)) == pytest.approx(7.0, rel=1e-12)
+
+
+def test_row_bound_scales_the_rows():
+    """Rank one with unequal variances: the scaled discs are exact, the plain ones are not."""
+    x = np.array([4.0, 1.0, 0.25])
+    assert row_bound(KnownMatrix(np.outer(x, x)), 1, any_of(3, 3)) < 1.4 * (x @ x)
+    plain = (x * x.sum()).max()
+    assert row_bound(KnownMatrix(np.outer(x, x)), 1, any_of(3, 3)) <= plain * (1 + 1e-12)
+
+
+# --- the dual bound
+
+
+@settings(max_examples=100)
+@given(questions())
+def test_dual_bound_of_any_factor(question):
+    known, m, choice, best, rng = inside(question)
+    A, d = known.A, known.n_features
+    F = rng.standard_normal((d, rng.integers(0, d + 2))) * np.sqrt(sizes(rng))
+    bound = dual_bound(KnownMatrix(A, 1.0, int(rng.integers(0, 100))), F, m, choice)
+    assert holds(bound.value, best)
+    assert (bound.scores >= (F * F).sum(axis=1) * (1 - 1e-15)).all()
+    exact = np.linalg.eigvalsh(A - F @ F.T)[-m:].sum()
+    exact += choice.best_sum((F * F).sum(axis=1))
+    assert bound.value == pytest.approx(exact, rel=1e-10, abs=1e-10 * (1 + (F * F).sum()))
+
+
+@given(questions())
+def test_dual_bound_of_the_named_factors(question):
+    """B = 0 gives the top eigenvalues, no factor (B = A) the trace bound, a root of A the same."""
+    known, m, choice, best, _ = inside(question)
+    A, d = known.A, known.n_features
+    nothing = dual_bound(known, np.zeros((d, 0)), m, choice)
+    assert holds(nothing.value, best)
+    assert nothing.value == pytest.approx(np.linalg.eigvalsh(A)[-m:].sum(), rel=1e-10, abs=1e-12)
+    trace = dual_bound(known, None, m, choice)
+    assert trace.value == trace_bound(np.diagonal(A), 0, choice).value
+    values, vectors = np.linalg.eigh(A)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    assert dual_bound(known, root, m, choice).value == pytest.approx(trace.value, rel=1e-9)
+
+
+@settings(max_examples=100)
+@given(questions())
+def test_strengthened_bound_of_any_rows(question):
+    known, m, choice, best, rng = inside(question)
+    d = known.n_features
+    F = rng.standard_normal((d, d)) * np.sqrt(sizes(rng))
+    H = rng.standard_normal((d, d)) * sizes(rng)
+    beta = rng.uniform(0.1, 2.0, d) * sizes(rng)
+    idle = rng.random(d) < 0.3
+    H[idle] = 0.0
+    beta[idle] = 0.0
+    bound = dual_bound(known, F, m, choice, Strengthening(np.arange(d), H, beta))
+    assert holds(bound.value, best)
+
+
+def test_good_rows_beat_the_plain_bound():
+    """Otherwise the test above could pass with a strengthening that does nothing."""
+    A = random_psd(np.random.default_rng(0), 6, "gaussian") / 16
+    known, F, choice = KnownMatrix(A), np.zeros((6, 0)), any_of(6, 3)
+    plain = dual_bound(known, F, 1, choice).value
+    P = np.outer(*2 * [np.linalg.eigh(A)[1][:, -1]])
+    extras = [
+        Strengthening(np.arange(6), eta * np.sign(P), np.full(6, eta * q))
+        for eta in (0.01, 0.03, 0.1)
+        for q in (0.5, 1.0, 1.7)
+    ]
+    tried = [dual_bound(known, F, 1, choice, extra).value for extra in extras]
+    assert min(tried) < plain * (1 - 1e-3)
+
+
+def test_strengthened_matrix_is_the_formula():
+    rng = np.random.default_rng(0)
+    A, H, beta = random_psd(rng, 4, "gaussian"), rng.standard_normal((4, 4)), np.full(4, 0.5)
+    C, offset, error = strengthened(A, Strengthening(np.arange(4), H, beta), any_of(4, 3))
+    np.testing.assert_allclose(C, A - (H + H.T) / 2 + np.diag(beta), rtol=1e-14, atol=1e-14)
+    np.testing.assert_allclose(offset, 3 * np.abs(H).max(axis=1) ** 2 / 2.0, rtol=1e-14)
+    assert 0 < error < 1e-13
+
+
+def test_on_takes_the_named_features_and_zeros_elsewhere():
+    shared = Strengthening(np.array([1, 3, 4]), np.arange(9.0).reshape(3, 3), np.arange(1.0, 4.0))
+    there = shared.on(np.array([0, 3, 4, 7]))
+    np.testing.assert_array_equal(there.beta, [0, 2, 3, 0])
+    np.testing.assert_array_equal(there.H[1:3, 1:3], [[4, 5], [7, 8]])
+    assert np.count_nonzero(there.H) == 4
+
+
+@settings(max_examples=150)
+@given(
+    seed=st.integers(0, 2**32 - 1), n=st.integers(1, 7), d=st.integers(1, 8), r=st.integers(0, 8)
+)
+def test_low_rank_dual_bound_is_the_dual_bound(seed, n, d, r):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    F = rng.standard_normal((d, r)) * np.sqrt(sizes(rng))
+    m = int(rng.integers(1, d + 1))
+    k = int(rng.integers(m, d + 1))
+    forced = np.arange(d) < rng.integers(0, k + 1)
+    A = X.T @ X
+    choice = choice_of(forced, k)
+    low_rank = low_rank_dual_bound(KnownFactor(X), F, m, choice)
+    whole = dual_bound(KnownMatrix(A), F, m, choice)
+    # QR is backward stable: errors are a multiple of u times what was put in.
+    error = 1e-11 * ((X * X).sum() + (F * F).sum())
+    assert abs(low_rank.value - whole.value) <= error
+    np.testing.assert_allclose(low_rank.scores, whole.scores, rtol=1e-12)
+    best = all_values(A, m, k, np.flatnonzero(forced))[1].max()
+    assert low_rank.value >= best - 1e-13 * (X * X).sum()
+
+
+# --- the split bound
+
+
+@settings(max_examples=100)
+@given(questions())
+def test_split_bound_of_any_witness(question):
+    A, m, choice, best, rng = question
+    d = len(A)
+    T = np.sort(rng.permutation(d)[: rng.integers(0, d + 1)])
+    t = T.size
+    factor = rng.standard_normal((t, rng.integers(0, t + 2))) * np.sqrt(sizes(rng))
+    cones = Cones(
+        rng.standard_normal((t, t)) * sizes(rng),  # its diagonal must not count
+        rng.uniform(-0.3, 1.0, t) * sizes(rng),  # rows without a positive weight are idle
+    )
+    value = split_bound(KnownMatrix(A).on(T), np.diagonal(A), T, factor, cones, m, choice)
+    assert holds(value, best)
+
+
+def test_split_bound_without_an_inside_is_the_trace_bound():
+    A = random_psd(np.random.default_rng(0), 6, "gaussian")
+    none, nothing = np.empty(0, dtype=np.intp), KnownMatrix(np.empty((0, 0)))
+    value = split_bound(nothing, np.diagonal(A), none, np.empty((0, 0)), Cones(), 2, any_of(6, 3))
+    assert value == pytest.approx(np.sort(np.diagonal(A))[-3:].sum(), rel=1e-12)
+
+
+# --- the sample-space bound
+
+
+@settings(max_examples=100)
+@given(seed=st.integers(0, 2**32 - 1), r=st.integers(1, 6), d=st.integers(1, 8), near=st.booleans())
+def test_sample_bound_of_any_witness(seed, r, d, near):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((r, d)) * rng.uniform(0.1, 1.5, d)
+    m = int(rng.integers(1, d + 1))
+    k = int(rng.integers(m, d + 1))
+    order = rng.permutation(d)
+    forced, allowed = np.zeros(d, bool), np.ones(d, bool)
+    forced[order[: rng.integers(0, k + 1)]] = True
+    allowed[order[d - rng.integers(0, min(d - k, d - int(forced.sum())) + 1) :]] = False
+    active = np.flatnonzero(rng.random(d) < 0.6)
+    vectors = rng.standard_normal((r, active.size)) * np.sqrt(sizes(rng))
+    if near:  # shrunk copies of the data, as the solver makes them
+        vectors = X[:, active] * rng.uniform(0.5, 1.1, active.size)
+    common = rng.standard_normal((r, rng.integers(0, r + 1))) * np.sqrt(sizes(rng))
+    floor = float(rng.uniform(0.1, 1) * sizes(rng))
+    choice = choice_of(forced, k, allowed)
+    try:
+        value = sample_bound(KnownFactor(X), active, vectors, common, floor, m, choice)
+    except FloatingPointError:
+        assert np.linalg.cond(common @ common.T + floor * np.eye(r)) > 1e8
+        return
+    A = X.T @ X
+    best = all_values(A, m, k, np.flatnonzero(forced), np.flatnonzero(~allowed))[1].max()
+    assert value >= best - 1e-13 * (X * X).sum()
+
+
+def test_sample_bound_with_nothing_active_and_one_metric_is_the_trace_bound():
+    """p = 0, Λ = 0: s_i = ‖x_i‖²/τ, and the bound is τ times the sum of the k largest."""
+    X = np.random.default_rng(0).standard_normal((3, 6))
+    none, empty = np.empty(0, dtype=np.intp), np.empty((3, 0))
+    value = sample_bound(KnownFactor(X), none, empty, empty, 0.7, 2, any_of(6, 3))
+    assert value == pytest.approx(np.sort((X * X).sum(axis=0))[-3:].sum(), rel=1e-10)
+
+
+def test_sample_bound_with_everything_active_is_the_top_eigenvalues():
+    """p_i = x_i: nothing is left over, and Σ x_ix_i' has the eigenvalues of A."""
+    X = np.random.default_rng(0).standard_normal((3, 6))
+    value = sample_bound(KnownFactor(X), np.arange(6), X, np.empty((3, 0)), 0.7, 2, any_of(6, 3))
+    assert value == pytest.approx(np.linalg.eigvalsh(X @ X.T)[-2:].sum(), rel=1e-10)
+
+
+@pytest.mark.parametrize("exponent", [-300, -150, 100, 150, 300])
+def test_a_metric_out_of_all_proportion_is_no_proof(exponent):
+    """Squares of the whitened data under- or overflow: a true bound or an error, no warning."""
+    X = np.random.default_rng(0).standard_normal((3, 6))
+    best = all_values(X.T @ X, 1, 3)[1].max()
+    empty = np.empty((3, 0))
+    for vectors in (0.3 * X, 1.2 * X):
+        try:
+            value = sample_bound(
+                KnownFactor(X), np.arange(6), vectors, empty, 10.0**exponent, 1, any_of(6, 3)
+            )
+        except FloatingPointError:
+            continue
+        assert value >= best * (1 - 1e-12)
+
+
+# --- witnesses that are none
+
+A3, TWO3 = KnownMatrix(np.diag([3.0, 2.0, 1.0])), any_of(3, 2)
+BAD = [np.nan, np.inf, -np.inf, 1e200]  # the last one is finite, but its square is not
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_dual_bounds_refuse_what_is_not_finite(bad):
+    F = np.ones((3, 2))
+    F[1, 1] = bad
+    with pytest.raises(FloatingPointError):
+        dual_bound(A3, F, 1, TWO3)
+    with pytest.raises(FloatingPointError):
+        low_rank_dual_bound(KnownFactor(np.ones((1, 3))), F, 1, TWO3)
+
+
+def test_dual_bound_refuses_a_factor_of_another_size():
+    with pytest.raises(FloatingPointError, match="does not fit"):
+        dual_bound(A3, np.ones((4, 1)), 1, TWO3)
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_strengthening_refuses_what_is_not_finite(bad):
+    H, beta, F = np.ones((3, 3)), np.ones(3), np.zeros((3, 0))
+    H[0, 1] = bad
+    with pytest.raises(FloatingPointError):
+        dual_bound(A3, F, 1, TWO3, Strengthening(np.arange(3), H, beta))
+
+
+@pytest.mark.parametrize("beta", [0.0, -1.0, np.nan, 5e-324])
+def test_strengthening_needs_positive_weights(beta):
+    extra = Strengthening(np.arange(3), np.ones((3, 3)), np.full(3, beta))
+    with pytest.raises(FloatingPointError):
+        dual_bound(A3, np.zeros((3, 0)), 1, TWO3, extra)
+
+
+@pytest.mark.parametrize("part", ["factor", "rows", "alpha"])
+@pytest.mark.parametrize("bad", BAD)
+def test_split_bound_refuses_what_is_not_finite(part, bad):
+    parts = {"factor": np.ones((3, 1)), "rows": np.ones((3, 3)), "alpha": np.ones(3)}
+    parts[part] = np.full_like(parts[part], bad)
+    factor = parts.pop("factor")
+    with pytest.raises(FloatingPointError):
+        split_bound(A3, A3.variances, np.arange(3), factor, Cones(**parts), 1, TWO3)
+
+
+def sample_parts(**changes):
+    """The arguments of `sample_bound` for three features, with changes."""
+    parts = {
+        "known": KnownFactor(np.ones((2, 3))), "active": np.arange(3), "vectors": np.ones((2, 3)),
+        "common": np.ones((2, 1)), "floor": 1.0, "m": 1, "choice": TWO3,
+    }  # fmt: skip
+    return {**parts, **changes}
+
+
+@pytest.mark.parametrize(
+    ("part", "bad"),
+    [(part, bad) for part in ("vectors", "common") for bad in BAD]
+    + [("floor", bad) for bad in (np.nan, np.inf, 0.0, -1.0)],
+)
+def test_sample_bound_refuses_what_is_not_finite_or_positive(part, bad):
+    spoilt = np.full_like(sample_parts()[part], bad) if part != "floor" else bad
+    with pytest.raises(FloatingPointError):
+        sample_bound(**sample_parts(**{part: spoilt}))
+
+
+def test_sample_bound_refuses_a_feature_named_twice():
+    with pytest.raises(FloatingPointError, match="twice"):
+        sample_bound(**sample_parts(active=np.array([0, 0, 1])))
+
+
+def test_sample_bound_refuses_an_ill_conditioned_metric():
+    with pytest.raises(FloatingPointError, match=r"ill-conditioned|not positive"):
+        sample_bound(**sample_parts(common=np.array([[1e8], [1.0]]), floor=1e-14))
+
+
+def test_a_matrix_that_is_not_finite_has_no_eigenvalues():
+    with pytest.raises(FloatingPointError, match="not finite"):
+        top_eigenvalue_sum(np.array([[np.inf, 0.0], [0.0, 1.0]]), 1)
+
+
+# --- the rows of the data behind A
+
+
+def test_every_margin_grows_with_the_samples():
+    """A computed covariance is off by (n_samples+2)u·tr A, a variance by as much of itself."""
+    n, m, choice = 10**9, 2, any_of(6, 3)
+    A = random_psd(np.random.default_rng(0), 6, "gaussian")
+    A /= unit_scale(np.abs(A).max())
+    F, every = 0.1 * np.ones((6, 1)), np.arange(6)
+    extra = Strengthening(every, np.full((6, 6), 0.01), np.full(6, 0.1))
+    bounds = {
+        "dual": lambda known: dual_bound(known, F, m, choice).value,
+        "strengthened": lambda known: dual_bound(known, F, m, choice, extra).value,
+        "cones": lambda known: cone_bound(known, F, Cones(), m, choice).value,
+        "split": lambda known: split_bound(known, np.diagonal(A), every, F, Cones(), m, choice),
+    }
+    for name, bound in bounds.items():
+        more = bound(KnownMatrix(A, 1.0, n)) - bound(KnownMatrix(A))
+        assert more >= (n + 2) * UNIT * np.trace(A) * (1 - 1e-6), name
+    largest = np.sort(np.diagonal(A))[::-1]
+    by_variance = {
+        "trace": lambda known: dual_bound(known, None, m, choice).value,
+        "rows": lambda known: row_bound(known, m, choice),
+        "split": lambda known: split_bound(
+            known.on(every[:0]), np.diagonal(A), every[:0], F[:0], Cones(), m, choice
+        ),
+    }
+    for name, bound in by_variance.items():
+        more = bound(KnownMatrix(A, 1.0, n)) - bound(KnownMatrix(A))
+        assert more >= (n + 2) * UNIT * largest[:3].sum() * (1 - 1e-6), name
+
+
+@given(seed=st.integers(0, 2**32 - 1), d=st.integers(2, 6))
+def test_a_row_bound_covers_the_errors_of_its_entries(seed, d):
+    """Off-diagonal entries may be off where they are zero: their sum is what the discs hold."""
+    rng = np.random.default_rng(seed)
+    n = 10**8
+    A = np.diag(rng.uniform(0.1, 1.0, d))
+    root = np.sqrt(np.diagonal(A))
+    off = (n + 2) * UNIT * np.outer(root, root) * rng.uniform(0, 1, (d, d))
+    off = np.triu(off, 1)
+    m = int(rng.integers(1, d + 1))
+    best = np.linalg.eigvalsh(A + off + off.T)[-m:].sum()
+    assert row_bound(KnownMatrix(A, 1.0, n), m, any_of(d, d)) >= best
+
+
+def test_a_leaf_may_have_no_optimum_of_its_own():
+    both = np.array([[2.0, -1.0], [-1.0, 1.0]])
+    assert has_no_interior_optimum(KnownMatrix(both))
+    assert not has_no_interior_optimum(KnownMatrix(np.abs(both)))
+    assert not has_no_interior_optimum(KnownMatrix(np.eye(2))), "not simple"
+    assert not has_no_interior_optimum(KnownMatrix(np.ones((1, 1))))
+    assert not has_no_interior_optimum(KnownMatrix(both, 1.0, 10**15)), "nothing is known of A"
