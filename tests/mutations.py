@@ -1,7 +1,7 @@
 """Break lines of ``src/`` one at a time, in a copy, and see the fast tests fail each time.
 
-Run ``python tests/mutations.py``, or with numbers for some of them. Every line of the list is broken
-in a copy of the sources; the tests named beside it, all of them part of the fast suite, must then
+Run ``python tests/mutations.py``, or with numbers for some of them. Every line of the list is
+broken in a copy of the sources; the tests named beside it, all part of the fast suite, must then
 fail. It ends with exit code 1 if one of them passes, or if a line is no longer there: then the code
 has changed, and this list should follow. Some minutes on two cores.
 """
@@ -176,9 +176,8 @@ def main() -> int:
         results = list(pool.map(lambda number: is_seen(MUTATIONS[number]), chosen))
     for number, (seen, how) in zip(chosen, results, strict=True):
         mutation = MUTATIONS[number]
-        sys.stdout.write(
-            f"{number:3d} {'seen' if seen else 'NOT SEEN':8s} {mutation.file}: {mutation.line} ({how})\n"
-        )
+        word = "seen" if seen else "NOT SEEN"
+        sys.stdout.write(f"{number:3d} {word:8s} {mutation.file}: {mutation.line} ({how})\n")
     return 0 if all(seen for seen, _ in results) else 1
 
 

@@ -121,8 +121,6 @@ def test_smaller_choices(choice, seed):
     wanted = [S for S in every if np.isin(S, kept).all()]
     assert [S.tolist() for S in supports(within)] == [S.tolist() for S in wanted]
     assert [kept[S].tolist() for S in supports(renamed)] == [S.tolist() for S in wanted]
-    only = choice.only_forced()
-    assert all(np.array_equal(S, choice.include) for S in supports(only))
 
 
 @given(choices(), st.integers(0, 99))

@@ -16,8 +16,8 @@ from kspan.arrays import FloatArray
 from kspan.problem import Candidate, Choice, RowSparseProblem
 from kspan.progress import Monitor, Status
 from kspan.proofs import Certificate, CertificateError
-from kspan.proofs.check.bounds import dual_bound, low_rank_dual_bound, trace_bound
-from kspan.proofs.check.known import KnownFactor, KnownMatrix
+from kspan.proofs.check.bounds import trace_bound
+from kspan.proofs.search.closed_forms import eigenvalue_witness
 from kspan.proofs.search.prover import ProofOptions
 from kspan.proofs.search.tree_state import Budgets
 from kspan.solvers.rowsparse.moves import ProblemAt
@@ -49,7 +49,9 @@ def upper_band(
     upper = np.array(
         [trace_bound(variances, n_samples, problem.choice.resized(k)).value for k in ks]
     )
-    upper = np.minimum(upper, _eigenvalue_bound(problem))
+    spectrum = eigenvalue_witness(problem, Budgets())
+    if spectrum is not None:
+        upper = np.minimum(upper, spectrum.evaluate(problem))
     for certificate in certificates:
         for place, k in enumerate(ks):
             # Without a full-size witness a certificate says nothing about more features.
@@ -57,20 +59,6 @@ def upper_band(
                 upper[place] = min(upper[place], certificate.upper_at(k))
     rising: FloatArray = np.minimum.accumulate(upper[::-1])[::-1]
     return rising
-
-
-def _eigenvalue_bound(problem: RowSparseProblem) -> float:
-    """The sum of the m leading eigenvalues, rounded upwards; infinite where it is not known."""
-    features, m = problem.choice.features, problem.n_components
-    everything = Choice.of(features.size, m)  # with B = 0 only the eigenvalues count
-    nothing = np.zeros((features.size, 0))
-    if features.size <= DENSE_LIMIT:
-        known = KnownMatrix.of(problem, features)
-        return known.scale * dual_bound(known, nothing, m, everything).ky_fan
-    if not problem.covariance.is_wide:
-        return np.inf
-    factor = KnownFactor.of(problem, features)
-    return factor.scale * low_rank_dual_bound(factor, nothing, m, everything).ky_fan
 
 
 def checked(objective: FloatArray, upper: FloatArray, n_features: int) -> FloatArray:

@@ -237,6 +237,8 @@ DENSE_PIECE_BYTES = 1 << 24
 class InMemoryCovariance(DataCovariance):
     """Data in an array or a scipy sparse one, of which rows and columns can be taken."""
 
+    _sample_gram: FloatArray | None = None  # (X - 1μ')D⁻²(X - 1μ')' / (n - ddof), once asked for
+
     @classmethod
     @abstractmethod
     def measure(cls, X: Any, *, scale: bool | FloatArray, ddof: int) -> Self:
@@ -283,6 +285,8 @@ class InMemoryCovariance(DataCovariance):
     def _leading_of_samples(self, m: int) -> EigenPairs:
         if not self._is_cheap(self.n_samples):
             return super()._leading_of_samples(m)
-        self.n_passes += 1
-        self.n_grams += 1
-        return leading_dense(self._sample_products() / (self.n_samples - self.ddof), m)
+        if self._sample_gram is None:
+            self.n_passes += 1
+            self.n_grams += 1
+            self._sample_gram = self._sample_products() / (self.n_samples - self.ddof)
+        return leading_dense(self._sample_gram, m)

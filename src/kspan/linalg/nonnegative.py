@@ -71,21 +71,6 @@ def best_on_support(A: FloatArray) -> tuple[FloatArray, float]:
     return max((climb_support(A, start) for start in starts), key=lambda found: found[1])
 
 
-def has_no_interior_optimum(A: FloatArray) -> bool:
-    """Say whether no vector x > 0 on all features is a local maximum of x'Ax on the sphere.
-
-    Such an x would be a leading eigenvector. There is none when that one is simple and has entries
-    of both signs, by far more than rounding can make of it: its error is a small multiple of
-    n·u·‖A‖ over the gap.
-    """
-    if len(A) < 2:
-        return False
-    values, vectors = np.linalg.eigh(A)
-    u, size = vectors[:, -1], float(np.abs(values).max())
-    simple = values[-1] - values[-2] > 1e-6 * size
-    return bool(simple and u.min() < -1e-6 and u.max() > 1e-6)
-
-
 def complete_signs(A: FloatArray, x: FloatArray, N: FloatArray) -> FloatArray:
     r"""Change N ≥ 0 as little as needed for x to be an eigenvector of A + N.
 

@@ -215,10 +215,6 @@ class Choice:
         allowed[features] = self.allowed[features]
         return replace(self, allowed=allowed)
 
-    def only_forced(self) -> "Choice":
-        """Return the supports without free features."""
-        return replace(self, allowed=self.forced.copy())
-
     def resized(self, size: int) -> "Choice":
         """Return the same rules for another number of features."""
         return replace(self, size=size)

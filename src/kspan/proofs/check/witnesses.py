@@ -40,9 +40,12 @@ class RowWitness(Witness):
 
     def evaluate(self, problem: Problem) -> float:
         """See `Witness.evaluate`."""
-        features = problem.choice.features
-        known = KnownMatrix.of(problem, features)
-        return row_bound(known, problem.n_components, problem.choice.on(features)) * known.scale
+        return self.bound(KnownMatrix.of(problem, problem.choice.features), problem)
+
+    def bound(self, known: KnownMatrix, problem: Problem) -> float:
+        """Return the bound from A on the features that may be chosen."""
+        choice = problem.choice.on(problem.choice.features)
+        return row_bound(known, problem.n_components, choice) * known.scale
 
 
 @dataclass(frozen=True)
@@ -62,12 +65,16 @@ class DualWitness(Witness):
     def evaluate(self, problem: Problem) -> float:
         """See `Witness.evaluate`."""
         features = _all_features(problem, self.features, self.factor)
-        m, choice = problem.n_components, problem.choice.on(features)
         if self.on_data:
-            known = KnownFactor.of(problem, features, self.scale)
-            return low_rank_dual_bound(known, self.factor, m, choice).value * self.scale
-        matrix = KnownMatrix.of(problem, features, self.scale)
-        return dual_bound(matrix, self.factor, m, choice).value * self.scale
+            return self.bound(KnownFactor.of(problem, features, self.scale), problem)
+        return self.bound(KnownMatrix.of(problem, features, self.scale), problem)
+
+    def bound(self, known: KnownMatrix | KnownFactor, problem: Problem) -> float:
+        """Return the bound from A, or X, on the features that may be chosen."""
+        m, choice = problem.n_components, problem.choice.on(self.features)
+        if isinstance(known, KnownFactor):
+            return low_rank_dual_bound(known, self.factor, m, choice).value * known.scale
+        return dual_bound(known, self.factor, m, choice).value * known.scale
 
 
 @dataclass(frozen=True)

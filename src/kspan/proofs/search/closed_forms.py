@@ -40,8 +40,12 @@ def prove_by_closed_forms(proof: Proof, budgets: Budgets) -> None:
         pairs.values / scale, pairs.vectors, problem.n_components, problem.choice
     )
     dual = DualWitness(scale, features, factor[features], on_data)
-    for witness in (dual,) if on_data else (RowWitness(), dual):
-        proof.offer(witness.evaluate(problem), witness)
+    if on_data:
+        proof.offer(dual.evaluate(problem), dual)
+    else:
+        known = proof.known.on(features)
+        for witness in (RowWitness(), dual):
+            proof.offer(witness.bound(known, problem), witness)
     proof.n_eigensolves += 1
     proof.note()
     proof.report()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from kspan.problem import Candidate, Choice
 from kspan.progress import Monitor, Status
 from kspan.proofs.check.certificate import OPTIMAL_GAP, Certificate
 from kspan.proofs.check.claims import Problem, Witness, not_below
+from kspan.proofs.check.known import KnownMatrix
 from kspan.proofs.check.witnesses import PathWitness, TraceWitness
 
 # problem, scores of all features, which of them may be chosen, monitor -> a support
@@ -41,6 +43,11 @@ class Proof:
     history: list[list[float]] = field(default_factory=list)
     seconds_before: float = 0.0  # spent by the search that a checkpoint holds
     hurried: bool = False  # whether a part was cut short for want of time
+
+    @cached_property
+    def known(self) -> KnownMatrix:
+        """A on all features, formed once for all steps that need it."""
+        return KnownMatrix.of(self.problem, np.arange(self.problem.n_features))
 
     @property
     def lower(self) -> float:

@@ -157,7 +157,7 @@ class Prover(ABC):
     def tree(self, max_nodes: int) -> None:
         """Search up to a number of nodes, from a checkpoint if there is one."""
         proof = self.proof
-        known = KnownMatrix.of(self.problem, np.arange(self.problem.n_features))
+        known = proof.known
         keeper = self.keeper(known)
         state = self.state(known, keeper)
         proof.seconds_before = state.seconds

@@ -1,0 +1,93 @@
+"""The three routes of CONTRIBUTING: nothing is converted, measured, formed or deflated twice."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import kspan.estimators.covariance_estimator as covariance_estimator
+import kspan.io.read as read
+from kspan import FeatureSparsePCA, NonnegativeSparsePCA
+from kspan.cli import app
+from kspan.covariance import DataCovariance
+from kspan.proofs.check.known import KnownFactor, KnownMatrix
+from kspan.solvers.one_by_one import Deflation
+
+
+@pytest.fixture
+def counts(monkeypatch):
+    """How often the things are done that should be done once, and the covariance of the data."""
+    done = Counter()
+    done.measured = []
+
+    def count(owner, name, label):
+        original = getattr(owner, name)
+
+        def counted(*args, **kwargs):
+            done[label] += 1
+            return original(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    def measured(cls, *args, **kwargs):
+        done.measured.append(measure(cls, *args, **kwargs))
+        return done.measured[-1]
+
+    measure = DataCovariance.from_moments.__func__
+    monkeypatch.setattr(DataCovariance, "from_moments", classmethod(measured))
+    count(covariance_estimator, "open_data", "opened")
+    count(read, "_read", "files read")
+    count(Deflation, "remove", "deflated")
+    count(KnownMatrix, "of", "matrices for proofs")
+    count(KnownFactor, "of", "factors for proofs")
+    return done
+
+
+def data(n, d, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, 3)) @ rng.standard_normal((3, d)) + rng.standard_normal((n, d))
+
+
+def test_an_exact_fit_measures_and_forms_once(counts):
+    model = FeatureSparsePCA(2, 4, certify="exact", random_state=0).fit(data(80, 15))
+    (covariance,) = counts.measured
+    assert counts["opened"] == 1
+    assert counts["matrices for proofs"] == 1
+    assert counts["factors for proofs"] == counts["deflated"] == 0
+    assert covariance.n_grams == 1
+    assert model.n_passes_ == covariance.n_passes == 2  # moments, and A
+
+
+def test_an_exact_fit_of_wide_data_never_forms_the_matrix(counts):
+    FeatureSparsePCA(1, 4, certify="tight", random_state=0).fit(data(12, 1100))
+    (covariance,) = counts.measured
+    assert counts["factors for proofs"] == 1
+    assert counts["matrices for proofs"] == 0
+    assert covariance.n_grams <= 1  # of samples
+
+
+def test_the_command_reads_and_measures_once(counts, tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    X = data(60, 12)
+    np.savetxt("x.csv", X, delimiter=",", header=",".join(f"f{j}" for j in range(12)), comments="")
+    done = CliRunner().invoke(
+        app,
+        ["fit", "x.csv", "-m", "2", "-k", "4", "--certify", "--path", "--stability", "3", "-q"]
+        + ["--out", "fit.kspan", "--report", "fit.html"],
+    )
+    assert done.exit_code == 0, done.output
+    assert counts["files read"] == 1
+    (covariance,) = counts.measured
+    assert covariance.n_grams == 1
+
+
+def test_components_are_taken_out_once_each(counts):
+    model = NonnegativeSparsePCA(3, 3, certify=True, random_state=0).fit(data(80, 15))
+    (covariance,) = counts.measured
+    assert counts["opened"] == 1
+    assert counts["deflated"] == 2  # not the last one
+    assert len(model.certificates_) == 3
+    assert counts["matrices for proofs"] == 3  # what is left of A, for each
+    assert covariance.n_grams == 1
