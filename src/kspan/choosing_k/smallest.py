@@ -7,8 +7,7 @@ import numpy as np
 
 from kspan.arrays import Index
 from kspan.linalg.machine import one_blas_thread
-from kspan.problem import RowSparseProblem
-from kspan.problem.solution import Candidate, Solution
+from kspan.problem import Candidate, RowSparseProblem, Solution
 from kspan.progress import Monitor, Status
 from kspan.solvers.method import AnyMethod
 from kspan.solvers.rowsparse.auto import Auto

@@ -23,8 +23,7 @@ from dataclasses import replace
 import numpy as np
 
 from kspan.linalg.rounding import IMPROVEMENT
-from kspan.problem import RowSparseProblem
-from kspan.problem.solution import Candidate
+from kspan.problem import Candidate, RowSparseProblem
 from kspan.progress import Monitor, Status
 from kspan.solvers.method import AnyMethod
 from kspan.solvers.rowsparse.auto import Auto

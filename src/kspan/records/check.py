@@ -14,8 +14,12 @@ from kspan.choosing_k import SparsityPath
 from kspan.choosing_k.band import upper_band
 from kspan.covariance import Covariance
 from kspan.io import open_data
-from kspan.problem import NonnegativeProblem, RowSparseProblem, default_nonzero_coefs
-from kspan.problem.solution import adjusted_variances
+from kspan.problem import (
+    NonnegativeProblem,
+    RowSparseProblem,
+    adjusted_variances,
+    default_nonzero_coefs,
+)
 from kspan.proofs import Certificate, CertificateError, verify
 from kspan.records.collect import covariance_of
 from kspan.solving import component_problems

@@ -6,8 +6,7 @@ import numpy as np
 
 from kspan.arrays import FloatArray, Index
 from kspan.covariance import Covariance, UnitCovariance
-from kspan.problem import RowSparseProblem
-from kspan.problem.solution import LoadingsSolution, adjusted_variances
+from kspan.problem import LoadingsSolution, RowSparseProblem, adjusted_variances
 from kspan.progress import Status
 
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kspan.problem import require_count
-from kspan.problem.solution import Candidate
+from kspan.problem import Candidate, require_count
 from kspan.progress import Monitor, Status
 
 # Moves every candidate of a batch or, when time is up, only the first of them.

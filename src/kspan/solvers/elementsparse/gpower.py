@@ -50,8 +50,7 @@ from kspan.covariance import Covariance, UnitCovariance
 from kspan.linalg.projections import soft_threshold
 from kspan.linalg.selection import top_k
 from kspan.linalg.stiefel import polar, qf
-from kspan.problem import ElementSparseProblem, require_count
-from kspan.problem.solution import LoadingsSolution
+from kspan.problem import ElementSparseProblem, LoadingsSolution, require_count
 from kspan.progress import Monitor, Status, worst
 from kspan.solvers.loadings import (
     fill_empty,

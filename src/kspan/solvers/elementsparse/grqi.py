@@ -40,8 +40,7 @@ import numpy as np
 
 from kspan.arrays import FloatArray, Index
 from kspan.covariance import Covariance, UnitCovariance
-from kspan.problem import ElementSparseProblem, RowSparseProblem, require_count
-from kspan.problem.solution import Candidate
+from kspan.problem import Candidate, ElementSparseProblem, RowSparseProblem, require_count
 from kspan.progress import Monitor
 from kspan.solvers.loadings import refit_one
 from kspan.solvers.loop import iterate

@@ -45,8 +45,7 @@ from kspan.covariance import Covariance, UnitCovariance
 from kspan.linalg.directions import MAX_DIRECTIONS, WORK_BYTES, sample_count
 from kspan.linalg.rounding import IMPROVEMENT
 from kspan.linalg.selection import top_k
-from kspan.problem import ElementSparseProblem, require_count
-from kspan.problem.solution import LoadingsSolution
+from kspan.problem import ElementSparseProblem, LoadingsSolution, require_count
 from kspan.progress import Monitor, Status
 from kspan.solvers.loadings import fill_empty, refit_one, unit_columns, unit_solution
 from kspan.solvers.method import ElementSparseMethod

@@ -41,8 +41,7 @@ from kspan.linalg.spannogram_sweep import (
     vertex_count,
     worker_threads,
 )  # fmt: skip
-from kspan.problem import ElementSparseProblem, RowSparseProblem, require_count
-from kspan.problem.solution import Candidate
+from kspan.problem import Candidate, ElementSparseProblem, RowSparseProblem, require_count
 from kspan.progress import Monitor, Status
 from kspan.solvers.method import ElementSparseMethod
 from kspan.solvers.one_by_one import Component, OneByOneMethod

@@ -38,8 +38,7 @@ from kspan.arrays import FloatArray, Index, Mask
 from kspan.covariance import UnitCovariance
 from kspan.linalg.directions import WORK_BYTES, direction_count, net_directions, net_epsilon
 from kspan.linalg.selection import largest_positive, top_k
-from kspan.problem import NonnegativeProblem, require_count
-from kspan.problem.solution import LoadingsSolution
+from kspan.problem import LoadingsSolution, NonnegativeProblem, require_count
 from kspan.progress import Monitor, Status
 from kspan.solvers.loadings import largest_variance, unit_columns
 from kspan.solvers.nonnegative.ascent import ascend

@@ -42,8 +42,7 @@ import numpy as np
 
 from kspan.arrays import FloatArray
 from kspan.covariance import Covariance, UnitCovariance
-from kspan.problem import NonnegativeProblem, require_count
-from kspan.problem.solution import LoadingsSolution
+from kspan.problem import LoadingsSolution, NonnegativeProblem, require_count
 from kspan.progress import Monitor, Status, worst
 from kspan.solvers.loadings import fill_empty, joint_variance, unit_columns, unit_solution
 from kspan.solvers.method import NonnegativeMethod, require_tol

@@ -23,8 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kspan.linalg.machine import one_blas_thread
-from kspan.problem import RowSparseProblem, require_count
-from kspan.problem.solution import Candidate, Solution
+from kspan.problem import Candidate, RowSparseProblem, Solution, require_count
 from kspan.progress import Monitor, Status
 from kspan.solvers.method import RowSparseMethod
 from kspan.solvers.rowsparse.candidates import Found, on_candidates, wants_candidates

@@ -17,8 +17,7 @@ import numpy as np
 
 from kspan.arrays import FloatArray
 from kspan.linalg.eigen import power_of_two
-from kspan.problem import RowSparseProblem
-from kspan.problem.solution import Solution
+from kspan.problem import RowSparseProblem, Solution
 from kspan.progress import Monitor, Status
 from kspan.solvers.method import RowSparseMethod
 from kspan.solvers.rowsparse.go import low_rank_candidate

@@ -33,8 +33,7 @@ from typing import Literal
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.problem import RowSparseProblem
-from kspan.problem.solution import Candidate, Solution
+from kspan.problem import Candidate, RowSparseProblem, Solution
 from kspan.progress import Monitor
 from kspan.solvers.method import RowSparseMethod
 from kspan.solvers.rowsparse.go import one_step_solution

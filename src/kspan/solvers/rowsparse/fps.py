@@ -34,8 +34,7 @@ from kspan.arrays import FloatArray
 from kspan.covariance import DenseCovariance
 from kspan.linalg.eigen import leading_dense, power_of_two
 from kspan.linalg.projections import project_fantope, soft_threshold
-from kspan.problem import RowSparseProblem, require_count
-from kspan.problem.solution import Candidate, Solution
+from kspan.problem import Candidate, RowSparseProblem, Solution, require_count
 from kspan.progress import Monitor, Status
 from kspan.solvers.method import RowSparseMethod
 from kspan.solvers.rowsparse.go import low_rank_candidate

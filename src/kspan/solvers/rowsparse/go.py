@@ -23,8 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kspan.linalg.eigen import leading_dense
-from kspan.problem import RowSparseProblem
-from kspan.problem.solution import Candidate, Solution
+from kspan.problem import Candidate, RowSparseProblem, Solution
 from kspan.progress import Monitor, Status
 from kspan.solvers.method import RowSparseMethod
 

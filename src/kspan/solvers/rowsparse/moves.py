@@ -7,9 +7,8 @@ import numpy as np
 
 from kspan.arrays import FloatArray, Index
 from kspan.linalg.selection import top_k
-from kspan.problem import Choice, RowSparseProblem
+from kspan.problem import Candidate, Choice, RowSparseProblem
 from kspan.problem.problems import STACK_LIMIT
-from kspan.problem.solution import Candidate
 from kspan.progress import Monitor
 from kspan.solvers.rowsparse.ipu import PROXY, proxy_diagonal
 from kspan.solvers.rowsparse.row_scores import from_subspaces, run_rule

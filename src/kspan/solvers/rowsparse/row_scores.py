@@ -22,9 +22,8 @@ from typing import ClassVar
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.problem import RowSparseProblem, require_count
+from kspan.problem import Candidate, RowSparseProblem, Solution, require_count
 from kspan.problem.problems import STACK_LIMIT
-from kspan.problem.solution import Candidate, Solution
 from kspan.progress import Monitor, Status
 from kspan.solvers.loop import Run, iterate
 from kspan.solvers.method import RowSparseMethod

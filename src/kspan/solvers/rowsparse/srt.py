@@ -27,8 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kspan.arrays import FloatArray
-from kspan.problem import RowSparseProblem, require_count
-from kspan.problem.solution import Solution
+from kspan.problem import RowSparseProblem, Solution, require_count
 from kspan.progress import Monitor, Status
 from kspan.solvers.method import RowSparseMethod
 from kspan.solvers.rowsparse.row_scores import RowRule, RowRuleMethod, row_norms

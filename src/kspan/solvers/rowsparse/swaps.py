@@ -25,9 +25,8 @@ from kspan.arrays import FloatArray, Index
 from kspan.linalg.eigen import lapack, leading_stack, power_of_two, smallest_arrowhead_eigenvalue
 from kspan.linalg.rounding import IMPROVEMENT
 from kspan.linalg.selection import top_k
-from kspan.problem import RowSparseProblem
+from kspan.problem import Candidate, RowSparseProblem
 from kspan.problem.problems import STACK_LIMIT
-from kspan.problem.solution import Candidate
 from kspan.progress import Monitor
 
 # How many features are paired in a sweep, at most.

@@ -22,8 +22,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kspan.problem import RowSparseProblem, require_count
-from kspan.problem.solution import Candidate, Solution
+from kspan.problem import Candidate, RowSparseProblem, Solution, require_count
 from kspan.progress import Monitor
 from kspan.solvers.loop import Run
 from kspan.solvers.method import RowSparseMethod

@@ -4,8 +4,7 @@ import numpy as np
 
 from kspan.arrays import FloatArray, Mask
 from kspan.linalg.selection import top_k
-from kspan.problem import StiefelProblem
-from kspan.problem.solution import LoadingsSolution
+from kspan.problem import LoadingsSolution, StiefelProblem
 from kspan.progress import Deadline, Monitor, Status
 from kspan.solvers.stiefel.pattern import (
     NO_LIMIT,

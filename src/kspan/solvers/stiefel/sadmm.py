@@ -35,8 +35,7 @@ import numpy as np
 from kspan.arrays import Index
 from kspan.covariance import Covariance, DenseCovariance
 from kspan.linalg.selection import top_k
-from kspan.problem import StiefelProblem, require_count
-from kspan.problem.solution import LoadingsSolution
+from kspan.problem import LoadingsSolution, StiefelProblem, require_count
 from kspan.progress import Monitor
 from kspan.solvers.method import StiefelMethod
 from kspan.solvers.starts import Init

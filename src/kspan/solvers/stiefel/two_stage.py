@@ -24,8 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kspan.linalg.selection import top_k
-from kspan.problem import StiefelProblem, default_nonzero_coefs, require_count
-from kspan.problem.solution import LoadingsSolution
+from kspan.problem import LoadingsSolution, StiefelProblem, default_nonzero_coefs, require_count
 from kspan.progress import Monitor
 from kspan.solvers.stiefel.sadmm import SplittingMethod, prepare, solve_jointly
 
