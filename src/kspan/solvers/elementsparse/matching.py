@@ -45,10 +45,10 @@ from kspan.covariance import Covariance, UnitCovariance
 from kspan.linalg.directions import MAX_DIRECTIONS, WORK_BYTES, sample_count
 from kspan.linalg.rounding import IMPROVEMENT
 from kspan.linalg.selection import top_k
-from kspan.problem import ElementSparseProblem, LoadingsSolution, require_count
+from kspan.problem import ElementSparseProblem, LoadingsSolution
 from kspan.progress import Monitor, Status
 from kspan.solvers.loadings import fill_empty, refit_one, unit_columns, unit_solution
-from kspan.solvers.method import ElementSparseMethod
+from kspan.solvers.method import ElementSparseMethod, counted
 from kspan.solvers.starts import low_rank_factor
 
 # How many sets of supports the ascent starts from.
@@ -81,18 +81,12 @@ class Matching(ElementSparseMethod):
     summary = "disjoint components, by assignment of features"
     guarantee = "1 - ε of the optimum on A of low rank, with given probability"
 
-    rank: int = 3
+    rank: int = counted(3, least=1)
     epsilon: float | None = None
     delta: float | None = None
-    n_samples: int = 300
+    n_samples: int = counted(300, least=1)
     ascent: bool = True
-    max_iter: int = 100
-
-    def check_options(self) -> None:
-        """Counts are counts."""
-        require_count("rank", self.rank, 1)
-        require_count("n_samples", self.n_samples, 1)
-        require_count("max_iter", self.max_iter, 0)
+    max_iter: int = counted(100, least=0)
 
     def run(
         self, problem: ElementSparseProblem, monitor: Monitor, rng: np.random.Generator

@@ -41,9 +41,9 @@ from kspan.linalg.spannogram_sweep import (
     vertex_count,
     worker_threads,
 )  # fmt: skip
-from kspan.problem import Candidate, ElementSparseProblem, RowSparseProblem, require_count
+from kspan.problem import Candidate, ElementSparseProblem, RowSparseProblem
 from kspan.progress import Monitor, Status
-from kspan.solvers.method import ElementSparseMethod
+from kspan.solvers.method import ElementSparseMethod, counted
 from kspan.solvers.one_by_one import Component, OneByOneMethod
 from kspan.solvers.starts import beyond_rank, low_rank_factor
 
@@ -73,17 +73,10 @@ class SignedSpannogram(OneByOneMethod, ElementSparseMethod):
     summary = "all supports that directions of low rank have"
     guarantee = "a component is optimal when A has rank d, else within λ_{d+1}"
 
-    rank: int = 2
+    rank: int = counted(2, least=1)
     exact: bool = True
     eliminate: bool = True
-    max_vertices: int | None = 50_000_000
-
-    def check_options(self) -> None:
-        """Counts are counts."""
-        super().check_options()
-        require_count("rank", self.rank, 1)
-        if self.max_vertices is not None:
-            require_count("max_vertices", self.max_vertices, 1)
+    max_vertices: int | None = counted(50_000_000, least=1)
 
     def find(
         self, left: UnitCovariance, problem: ElementSparseProblem, start: FloatArray | None,

@@ -38,9 +38,10 @@ from kspan.arrays import FloatArray, Index, Mask
 from kspan.covariance import UnitCovariance
 from kspan.linalg.directions import WORK_BYTES, direction_count, net_directions, net_epsilon
 from kspan.linalg.selection import largest_positive, top_k
-from kspan.problem import LoadingsSolution, NonnegativeProblem, require_count
+from kspan.problem import LoadingsSolution, NonnegativeProblem
 from kspan.progress import Monitor, Status
 from kspan.solvers.loadings import largest_variance, unit_columns
+from kspan.solvers.method import counted
 from kspan.solvers.nonnegative.ascent import ascend
 from kspan.solvers.one_by_one import Component, NonnegativeOneByOneMethod, Prove
 from kspan.solvers.starts import low_rank_factor
@@ -79,15 +80,10 @@ class Net(NonnegativeOneByOneMethod):
     summary = "a net of directions in a leading eigenspace"
     guarantee = "1 - ε of the optimum on A of low rank, with given probability"
 
-    rank: int = 3
+    rank: int = counted(3, least=1)
     epsilon: float = 0.1
     delta: float | None = None
     ascent: bool = False
-
-    def check_options(self) -> None:
-        """The rank is a count."""
-        super().check_options()
-        require_count("rank", self.rank, 1)
 
     def run(
         self, problem: NonnegativeProblem, monitor: Monitor, rng: np.random.Generator,

@@ -23,8 +23,9 @@ from kspan.arrays import FloatArray
 from kspan.covariance import UnitCovariance
 from kspan.linalg.directions import direction_count, net_directions
 from kspan.linalg.selection import top_k
-from kspan.problem import LoadingsSolution, NonnegativeProblem, require_count
+from kspan.problem import LoadingsSolution, NonnegativeProblem
 from kspan.progress import Monitor, Status
+from kspan.solvers.method import counted
 from kspan.solvers.nonnegative.ascent import ascend
 from kspan.solvers.nonnegative.epsilon_net import scan_net
 from kspan.solvers.one_by_one import Component, NonnegativeOneByOneMethod, Prove
@@ -51,15 +52,9 @@ class NonnegativeAuto(NonnegativeOneByOneMethod):
     summary = "monotone ascent from many starts, then pair swaps"
     guarantee = "at least that of `net`"
 
-    rank: int = 3
+    rank: int = counted(3, least=1)
     epsilon: float = 0.1
-    n_restarts: int = 20
-
-    def check_options(self) -> None:
-        """Counts are counts."""
-        super().check_options()
-        require_count("rank", self.rank, 1)
-        require_count("n_restarts", self.n_restarts, 0)
+    n_restarts: int = counted(20, least=0)
 
     def run(
         self, problem: NonnegativeProblem, monitor: Monitor, rng: np.random.Generator,

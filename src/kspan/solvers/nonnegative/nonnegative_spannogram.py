@@ -32,9 +32,10 @@ import numpy as np
 from kspan.arrays import FloatArray
 from kspan.covariance import UnitCovariance
 from kspan.linalg.low_rank_enumeration import LowRankOptimum, Report, enumerate_supports, prepare
-from kspan.problem import NonnegativeProblem, require_count
+from kspan.problem import NonnegativeProblem
 from kspan.progress import Monitor, Status
 from kspan.solvers.elementsparse.signed_spannogram import require_affordable
+from kspan.solvers.method import counted
 from kspan.solvers.one_by_one import Component, NonnegativeOneByOneMethod
 from kspan.solvers.starts import low_rank_factor
 
@@ -60,16 +61,9 @@ class Spannogram(NonnegativeOneByOneMethod):
     summary = "the optimum of the approximation of low rank, by enumeration"
     guarantee = "a component is optimal when A has rank d, else within λ_{d+1}"
 
-    rank: int = 3
+    rank: int = counted(3, least=1)
     eliminate: bool = True
-    max_vertices: int | None = 50_000_000
-
-    def check_options(self) -> None:
-        """Counts are counts."""
-        super().check_options()
-        require_count("rank", self.rank, 1)
-        if self.max_vertices is not None:
-            require_count("max_vertices", self.max_vertices, 1)
+    max_vertices: int | None = counted(50_000_000, least=1)
 
     def find(
         self, left: UnitCovariance, problem: NonnegativeProblem, start: FloatArray | None,

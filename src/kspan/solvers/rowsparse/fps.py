@@ -34,9 +34,9 @@ from kspan.arrays import FloatArray
 from kspan.covariance import DenseCovariance
 from kspan.linalg.eigen import leading_dense, power_of_two
 from kspan.linalg.projections import project_fantope, soft_threshold
-from kspan.problem import Candidate, RowSparseProblem, Solution, require_count
+from kspan.problem import Candidate, RowSparseProblem, Solution
 from kspan.progress import Monitor, Status
-from kspan.solvers.method import RowSparseMethod
+from kspan.solvers.method import RowSparseMethod, checked, counted, require_not_negative
 from kspan.solvers.rowsparse.go import low_rank_candidate
 
 # Beyond this many features the eigensolves take minutes each.
@@ -92,16 +92,10 @@ class FPS(RowSparseMethod):
     summary = "convex relaxation with an l1 penalty"
     guarantee = "solves the relaxation"
 
-    penalty: float | None = None
+    penalty: float | None = checked(None, require_not_negative)
     refine: bool = False
-    max_iter: int = 100
+    max_iter: int = counted(100, least=1)
     tol: float = 1e-3
-
-    def check_options(self) -> None:
-        """Steps are counted, and λ is not negative."""
-        require_count("max_iter", self.max_iter, 1)
-        if self.penalty is not None and not self.penalty >= 0:
-            raise ValueError(f"penalty must not be negative, got {self.penalty}.")
 
     def run(
         self, problem: RowSparseProblem, monitor: Monitor, rng: np.random.Generator

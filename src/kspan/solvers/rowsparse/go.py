@@ -25,7 +25,13 @@ import numpy as np
 from kspan.linalg.eigen import leading_dense
 from kspan.problem import Candidate, RowSparseProblem, Solution
 from kspan.progress import Monitor, Status
-from kspan.solvers.method import RowSparseMethod
+from kspan.solvers.method import RowSparseMethod, checked
+
+
+def require_shift(name: str, shift: float) -> None:
+    """Raise `ValueError` unless a shift can be added to the eigenvalues of A."""
+    if not (np.isfinite(shift) and shift >= 0):
+        raise ValueError(f"{name} must be a finite number, 0 or more, got {shift!r}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +51,7 @@ class Go(RowSparseMethod):
     guarantee = "optimal when rank(A) ≤ m"
 
     refine: bool = True
-    shift: float = 0.0
-
-    def check_options(self) -> None:
-        """The shift is a number."""
-        require_shift(self.shift)
+    shift: float = checked(0.0, require_shift)
 
     @property
     def makes_many_products(self) -> bool:
@@ -77,12 +79,6 @@ def one_step_solution(
         candidate, n_features=problem.n_features, solver=name, status=status,
         history=[candidate.objective], n_iter=1,
     )  # fmt: skip
-
-
-def require_shift(shift: float) -> None:
-    """Raise `ValueError` unless a shift can be added to the eigenvalues of A."""
-    if not (np.isfinite(shift) and shift >= 0):
-        raise ValueError(f"shift must be a finite number, 0 or more, got {shift!r}.")
 
 
 def low_rank_candidate(

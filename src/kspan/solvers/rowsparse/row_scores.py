@@ -22,11 +22,11 @@ from typing import ClassVar
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.problem import Candidate, RowSparseProblem, Solution, require_count
+from kspan.problem import Candidate, RowSparseProblem, Solution
 from kspan.problem.problems import STACK_LIMIT
 from kspan.progress import Monitor, Status
 from kspan.solvers.loop import Run, iterate
-from kspan.solvers.method import RowSparseMethod
+from kspan.solvers.method import RowSparseMethod, checked, counted
 from kspan.solvers.rowsparse.fps import convex_candidate
 from kspan.solvers.rowsparse.go import low_rank_candidate, require_shift
 from kspan.solvers.starts import STARTS, Init, given_subspace, random_subspace, variance_subspace
@@ -193,7 +193,6 @@ def run_rule(
 
 def require_restarts(n_restarts: int, init: Init) -> None:
     """Raise `ValueError` unless a number of restarts goes with a start."""
-    require_count("n_restarts", n_restarts, 1)
     if n_restarts > 1 and not (isinstance(init, str) and init == "random"):
         raise ValueError("n_restarts needs init='random': other starts are always the same.")
 
@@ -206,15 +205,13 @@ class RowRuleMethod(RowSparseMethod):
     starts = STARTS
 
     init: Init = "low-rank"
-    n_restarts: int = 1
-    max_iter: int = 200
-    shift: float = 0.0
+    n_restarts: int = counted(1, least=1)
+    max_iter: int = counted(200, least=0)
+    shift: float = checked(0.0, require_shift)
 
     def check_options(self) -> None:
-        """Restarts go with random starts; counts and the shift are in range."""
+        """Restarts go with random starts."""
         require_restarts(self.n_restarts, self.init)
-        require_count("max_iter", self.max_iter, 0)
-        require_shift(self.shift)
 
     def run(
         self, problem: RowSparseProblem, monitor: Monitor, rng: np.random.Generator

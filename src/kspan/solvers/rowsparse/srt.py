@@ -27,9 +27,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from kspan.arrays import FloatArray
-from kspan.problem import RowSparseProblem, Solution, require_count
+from kspan.problem import RowSparseProblem, Solution
 from kspan.progress import Monitor, Status
-from kspan.solvers.method import RowSparseMethod
+from kspan.solvers.method import RowSparseMethod, counted
 from kspan.solvers.rowsparse.row_scores import RowRule, RowRuleMethod, row_norms
 from kspan.solvers.starts import random_subspace
 
@@ -75,13 +75,11 @@ class StreamingSRT(RowSparseMethod):
     name = "streaming-srt"
     summary = "SRT in one pass over the samples"
 
-    block_size: int | None = None
+    block_size: int | None = counted(None, least=1)
     warm_up: float = 0.25
 
     def check_options(self) -> None:
-        """A block has samples, and the warm-up is a share."""
-        if self.block_size is not None:
-            require_count("block_size", self.block_size, 1)
+        """The warm-up is a share."""
         if not 0 <= self.warm_up <= 1:
             raise ValueError(f"warm_up must be a share between 0 and 1, got {self.warm_up}.")
 

@@ -22,10 +22,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kspan.problem import Candidate, RowSparseProblem, Solution, require_count
+from kspan.problem import Candidate, RowSparseProblem, Solution
 from kspan.progress import Monitor
 from kspan.solvers.loop import Run
-from kspan.solvers.method import RowSparseMethod
+from kspan.solvers.method import RowSparseMethod, counted
 from kspan.solvers.rowsparse.row_scores import (
     from_subspaces,
     require_restarts,
@@ -63,14 +63,13 @@ class TPower(RowSparseMethod):
     starts = STARTS
 
     init: Init = "variance"
-    n_restarts: int = 1
+    n_restarts: int = counted(1, least=1)
     gradual: bool = False
-    max_iter: int = 200
+    max_iter: int = counted(200, least=0)
 
     def check_options(self) -> None:
-        """Restarts go with random starts; steps are counted."""
+        """Restarts go with random starts."""
         require_restarts(self.n_restarts, self.init)
-        require_count("max_iter", self.max_iter, 0)
 
     def run(
         self, problem: RowSparseProblem, monitor: Monitor, rng: np.random.Generator
