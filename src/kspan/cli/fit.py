@@ -8,7 +8,7 @@ import typer
 
 from kspan.cli import options
 from kspan.cli.errors import FAILED, check_outputs, complain, guarded, require
-from kspan.cli.inputs import Reading, feature_places, load_table, watched
+from kspan.cli.inputs import Reading, feature_places, load_table, reads_file, watched
 from kspan.cli.options import Estimator, Level
 from kspan.cli.progress import Watcher
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 @guarded
+@reads_file
 def fit(
     data: options.Data,
     n_components: options.Components = 2,
@@ -94,12 +95,8 @@ def fit(
     ] = None,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
-    transpose: options.Transpose = False,
-    delimiter: options.Delimiter = None,
-    header: options.Header = None,
-    index: options.IndexColumn = None,
-    key: options.Key = None,
-    layer: options.Layer = None,
+    *,
+    how: Reading,
 ) -> None:  # fmt: skip
     """Choose k features whose m principal components explain the most variance.
 
@@ -116,7 +113,7 @@ def fit(
         require("jinja2", "plotly", extra="report", what="--report")
     if not 0 < share <= 1:
         raise ValueError(f"--share {share} must be above 0 and at most 1.")
-    if h5ad is not None and (transpose or not data.endswith(".h5ad")):
+    if h5ad is not None and (how.transpose or not data.endswith(".h5ad")):
         raise ValueError("--h5ad writes a copy of the data: an H5AD file, cells in rows.")
     if (with_path or resamples) and estimator is not Estimator.FEATURES:
         raise ValueError(f"--path and --stability need --estimator {Estimator.FEATURES}.")
@@ -125,7 +122,6 @@ def fit(
 
     from kspan.covariance import as_covariance
 
-    how = Reading(transpose, delimiter, header, index, key, layer)
     with Watcher(quiet) as watcher:
         watcher.stage(f"reading {data}")
         table, is_covariance = load_table(data, how, quiet=quiet or as_json)
@@ -163,7 +159,7 @@ def fit(
             csv=csv,
             h5ad=h5ad,
             source=data,
-            layer=layer,
+            layer=how.layer,
         )
 
     from kspan.cli import show
