@@ -106,14 +106,12 @@ class Matching(ElementSparseMethod):
         inner = monitor.inner(unit=covariance.unit)
         matcher = _Matcher(covariance, m, k, inner)
         status = Status.COMPLETED
-        try:
+        with inner.interruptible():
             V = low_rank_factor(covariance, rank)
             starts = matcher.scan(V, _directions(n_samples, V.shape[1], m, rng))
             if self.ascent:
                 arrived = [matcher.ascend(X, self.max_iter) for X in starts]
                 status = Status.CONVERGED if all(arrived) else Status.MAX_ITER
-        except KeyboardInterrupt:
-            inner.stopped = Status.INTERRUPTED
         loadings = fill_empty(matcher.best, covariance.diagonal())
         return unit_solution(
             loadings, covariance, solver=self.name, status=inner.stopped or status,

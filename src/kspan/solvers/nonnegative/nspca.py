@@ -108,7 +108,7 @@ class NSPCA(NonnegativeMethod):
         best = _BetasTried()
         history: list[float] = []
         n_iter = 0
-        try:
+        with inner.interruptible():
             descent = _Descent(covariance, self, inner)
             for _ in range(self.n_restarts):
                 tried = descent.tried(descent.start(rng.random((d, m))), k)
@@ -118,8 +118,6 @@ class NSPCA(NonnegativeMethod):
                     best = tried
                 if inner.stopped:
                     break
-        except KeyboardInterrupt:
-            inner.stopped = Status.INTERRUPTED
         found = np.zeros((d, m)) if best.loadings is None else best.loadings
         loadings = fill_empty(found, covariance.diagonal())
         history = [*history, joint_variance(covariance, loadings)]

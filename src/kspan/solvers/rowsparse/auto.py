@@ -80,11 +80,8 @@ class Auto(RowSparseMethod):
             problem, low_rank_candidate(problem), monitor, max_iter=self.max_iter,
             max_sweeps=self.max_sweeps,
         )  # fmt: skip
-        try:
-            with one_blas_thread():
-                self._climb(climber, rng)
-        except KeyboardInterrupt:
-            monitor.stopped = Status.INTERRUPTED
+        with monitor.interruptible(), one_blas_thread():
+            self._climb(climber, rng)
         best = climber.best
         return Solution.from_candidate(
             best, n_features=problem.n_features, solver=self.name,

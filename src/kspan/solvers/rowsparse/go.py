@@ -70,11 +70,10 @@ def one_step_solution(
     problem: RowSparseProblem, candidate: Candidate, name: str, monitor: Monitor
 ) -> Solution:
     """Report and dress up the point of a method that takes one step."""
-    status = Status.COMPLETED
-    try:
+    with monitor.interruptible():
         monitor.report(candidate.objective)
-    except KeyboardInterrupt:
-        status = monitor.stopped = Status.INTERRUPTED
+    interrupted = monitor.stopped is Status.INTERRUPTED
+    status = Status.INTERRUPTED if interrupted else Status.COMPLETED
     return Solution.from_candidate(
         candidate, n_features=problem.n_features, solver=name, status=status,
         history=[candidate.objective], n_iter=1,

@@ -92,8 +92,8 @@ class StreamingSRT(RowSparseMethod):
         block_size, n_warm = self._blocks(problem)
         nothing = np.finfo(float).eps * float(covariance.diagonal().max())
         W = random_subspace(d, m, rng)
-        S, n_iter, status = W, 0, Status.COMPLETED
-        try:
+        S, n_iter = W, 0
+        with monitor.interruptible():
             for block in covariance.row_blocks(block_size):
                 n_iter += 1
                 product = block.matmat(W)
@@ -105,15 +105,12 @@ class StreamingSRT(RowSparseMethod):
                         W = np.zeros((d, m))
                         W[support] = _basis(S[support])
                 if monitor.report(float("nan")):
-                    status = monitor.stopped or status
                     break
-        except KeyboardInterrupt:
-            status = monitor.stopped = Status.INTERRUPTED
         support = problem.select(row_norms(S))
         best = problem.on_span(support, S[support])
         return Solution.from_candidate(
-            best, n_features=d, solver=self.name, status=status, history=[best.objective],
-            n_iter=n_iter,
+            best, n_features=d, solver=self.name, status=monitor.stopped or Status.COMPLETED,
+            history=[best.objective], n_iter=n_iter,
         )  # fmt: skip
 
     def _blocks(self, problem: RowSparseProblem) -> tuple[int, int]:

@@ -324,7 +324,7 @@ def split(
     active = np.arange(s)
     SV = image(state.V)
     values = np.full(s, np.inf)  # the objective when it was last looked at
-    try:
+    with monitor.interruptible():
         while active.size:
             V, Y, dual = state.V[active], state.Y[active], state.dual[active]
             N = rho * Y - dual
@@ -338,7 +338,6 @@ def split(
             variance, cost = 0.5 * np.sum(V * SV, axis=(1, 2)), alpha * penalty.value(V)
             state.history.append(float((cost - variance).min()))
             if monitor.report(2 * float(variance.max())):
-                state.stopped = monitor.stopped
                 break
             if state.n_iter >= settings.max_iter:
                 break
@@ -350,8 +349,7 @@ def split(
                 values[active] = now
                 state.finished[active[~still]] = True
                 active, SV = active[still], SV[still]
-    except KeyboardInterrupt:
-        state.stopped = monitor.stopped = Status.INTERRUPTED
+    state.stopped = monitor.stopped
     return state
 
 
