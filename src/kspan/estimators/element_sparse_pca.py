@@ -106,9 +106,7 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
         self.random_state = random_state
 
     def _solve(self, covariance: Covariance, monitor: Monitor) -> LoadingsSolution:
-        k = self.n_nonzero_coefs
-        if k is None:
-            k = default_nonzero_coefs(covariance.n_features)
+        k = self.n_nonzero_coefs or default_nonzero_coefs(covariance.n_features)
         problem = ElementSparseProblem(covariance, self.n_components, k)
         method = self._method(ElementSparseProblem, deflation=self.deflation)
         return self._run(problem, method, monitor)

@@ -142,9 +142,7 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
 
     def _solve(self, covariance: Covariance, monitor: Monitor) -> LoadingsSolution:
         self._forget("certificates_", "epsilon_")
-        k = self.n_nonzero_coefs
-        if k is None:
-            k = default_nonzero_coefs(covariance.n_features)
+        k = self.n_nonzero_coefs or default_nonzero_coefs(covariance.n_features)
         problem = NonnegativeProblem(covariance, self.n_components, k)
         method = self._nonnegative_method()
         if hasattr(method, "epsilon"):

@@ -41,14 +41,8 @@ import numpy as np
 import scipy.linalg
 
 from kspan.arrays import FloatArray, Index, Mask
-from kspan.linalg.spannogram_boxes import (
-    FEW_ROWS,
-    SLACK,
-    ascend,
-    largest_positive_rows,
-    rule_out,
-    starts,
-)
+from kspan.linalg.selection import largest_positive
+from kspan.linalg.spannogram_boxes import FEW_ROWS, SLACK, ascend, rule_out, starts
 from kspan.linalg.spannogram_sweep import (
     Map,
     Supports,
@@ -248,7 +242,7 @@ class _Best:
     def __init__(self, task: Spannogram):
         self.task = task
         self.value, self.inside, self.scores = -1.0, task.fixed, np.zeros(0)
-        x = largest_positive_rows((task.V @ task.direction)[None, :], task.k)[0]
+        x = largest_positive((task.V @ task.direction)[:, None], task.k)[:, 0]
         self.offer(x > 0, task.direction)
 
     @property

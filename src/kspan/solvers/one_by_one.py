@@ -140,6 +140,7 @@ class OneByOneMethod(Method[Any, LoadingsSolution]):
 
     def check_options(self) -> None:
         """The deflation must be one that the method can have."""
+        super().check_options()
         if self.deflation not in self.deflations:
             raise ValueError(
                 f"deflation must be one of {list(self.deflations)}, got {self.deflation!r}."

@@ -21,15 +21,13 @@ import numpy as np
 
 from kspan.arrays import FloatArray
 from kspan.covariance import UnitCovariance
-from kspan.linalg.directions import direction_count, net_directions
 from kspan.linalg.selection import top_k
-from kspan.problem import LoadingsSolution, NonnegativeProblem
+from kspan.problem import NonnegativeProblem
 from kspan.progress import Monitor, Status
 from kspan.solvers.method import counted
 from kspan.solvers.nonnegative.ascent import ascend
-from kspan.solvers.nonnegative.epsilon_net import scan_net
-from kspan.solvers.one_by_one import Component, NonnegativeOneByOneMethod, Prove
-from kspan.solvers.starts import low_rank_factor
+from kspan.solvers.nonnegative.epsilon_net import NetMethod, scan_net
+from kspan.solvers.one_by_one import Component
 
 # Candidates of the net that are starts, features of largest variance, and local maxima from
 # which swaps are tried.
@@ -37,7 +35,7 @@ N_NET, N_VARIANCE, N_SWAPPED = 20, 10, 4
 
 
 @dataclass(frozen=True, eq=False)
-class NonnegativeAuto(NonnegativeOneByOneMethod):
+class NonnegativeAuto(NetMethod):
     """Nonnegative sparse components by ascents from many starts.
 
     Parameters
@@ -52,18 +50,7 @@ class NonnegativeAuto(NonnegativeOneByOneMethod):
     summary = "monotone ascent from many starts, then pair swaps"
     guarantee = "at least that of `net`"
 
-    rank: int = counted(3, least=1)
-    epsilon: float = 0.1
     n_restarts: int = counted(20, least=0)
-
-    def run(
-        self, problem: NonnegativeProblem, monitor: Monitor, rng: np.random.Generator,
-        prove: Prove | None = None,
-    ) -> LoadingsSolution:  # fmt: skip
-        """Find the components, after a look at the size of the net."""
-        n = problem.n_features
-        direction_count(self.epsilon, min(self.rank, n), 1 / max(n, 2))  # raises if too large
-        return super().run(problem, monitor, rng, prove)
 
     def find(
         self, left: UnitCovariance, problem: NonnegativeProblem, start: FloatArray | None,
@@ -89,9 +76,7 @@ class NonnegativeAuto(NonnegativeOneByOneMethod):
     ) -> FloatArray:
         """Return the starts in the columns."""
         n = left.n_features
-        V = low_rank_factor(left, min(self.rank, n))
-        count = direction_count(self.epsilon, V.shape[1], 1 / max(n, 2))
-        C = net_directions(V.shape[1], count, rng)
+        V, C = self.net(left, rng)
         scanned = scan_net(V, [k], C, n_best=N_NET, monitor=monitor)[0].vectors
         largest = top_k(left.diagonal(), min(N_VARIANCE, n))
         return np.hstack([
