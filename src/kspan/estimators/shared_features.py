@@ -139,7 +139,8 @@ class FeatureSparseEstimator(CovarianceEstimator):
             solution, self.certificate_ = prove_solution(
                 problem, solution, method, str(level), monitor, options
             )
-        self._keep(problem, replace(solution, solver=method.name))
+        self.n_features_to_select_ = problem.n_features_to_select
+        self._keep(covariance, replace(solution, solver=method.name))
         return self
 
     def _choose(
@@ -193,19 +194,3 @@ class FeatureSparseEstimator(CovarianceEstimator):
         """Turn names, indices or a mask into indices."""
         names = getattr(self, "feature_names_in_", None)
         return feature_indices(parameter, getattr(self, parameter), n_features, names)
-
-    def _keep(self, problem: RowSparseProblem, solution: Solution) -> None:
-        """Set the fitted attributes."""
-        covariance = problem.covariance
-        self._keep_components(covariance, solution.loadings, solution.explained_variance)
-        mask = np.zeros(problem.n_features, dtype=bool)
-        mask[solution.support] = True
-        self._keep_support(mask)
-        self.objective_ = solution.objective
-        self.objective_history_ = solution.history
-        self.n_iter_ = solution.n_iter
-        self.solver_ = solution.solver
-        self.status_ = solution.status.value
-        self.n_features_to_select_ = problem.n_features_to_select
-        self._warn_about_rank(covariance, solution.explained_variance)
-        self.n_passes_ = covariance.n_passes

@@ -32,6 +32,7 @@ import numpy as np
 from kspan.arrays import FloatArray
 from kspan.covariance import UnitCovariance
 from kspan.linalg.low_rank_enumeration import LowRankOptimum, Report, enumerate_supports, prepare
+from kspan.linalg.selection import spread
 from kspan.problem import NonnegativeProblem
 from kspan.progress import Monitor, Status
 from kspan.solvers.elementsparse.signed_spannogram import require_affordable
@@ -74,8 +75,7 @@ class Spannogram(NonnegativeOneByOneMethod):
             low_rank_factor(left, self.rank), problem.n_nonzero_coefs, eliminate=self.eliminate,
             max_vertices=self.max_vertices, report=monitor.report,
         )  # fmt: skip
-        vector = np.zeros(problem.n_features)
-        vector[best.support] = best.weights
+        vector = spread(best.weights, best.support, problem.n_features)
         product = left.matmat(best.weights[:, None], best.support)[:, 0]
         variance = float(vector @ product)
         status = Status.COMPLETED
