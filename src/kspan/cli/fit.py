@@ -150,25 +150,12 @@ def fit(
         model.fit(measured)
         seconds = time.perf_counter() - started
         record = _record(model, measured, table, seconds, watcher, with_path, resamples)
-        _write(
-            record,
-            table,
-            watcher,
-            out=out,
-            report=report,
-            csv=csv,
-            h5ad=h5ad,
-            source=data,
-            layer=how.layer,
-        )
+        places = {"record": out, "report": report, "csv": csv, "h5ad": h5ad}
+        files = {name: str(place) for name, place in places.items() if place is not None}
+        _write(record, files, watcher, source=data, layer=how.layer)
 
     from kspan.cli import show
 
-    files = {
-        name: str(place)
-        for name, place in (("record", out), ("report", report), ("csv", csv), ("h5ad", h5ad))
-        if place is not None
-    }
     if as_json:
         show.write_json({**show.as_data(record), "files": files})
     else:
@@ -244,21 +231,21 @@ def _record(
 
 
 def _write(
-    record: Any, table: "Table", watcher: Watcher, *, out: Path | None, report: Path | None,
-    csv: Path | None, h5ad: Path | None, source: str, layer: str | None,
-) -> None:  # fmt: skip
-    if out is not None:
-        record.save(out)
-    if report is not None:
+    record: Any, files: dict[str, str], watcher: Watcher, *, source: str, layer: str | None
+) -> None:
+    """Write the record in every form that was asked for."""
+    if "record" in files:
+        record.save(files["record"])
+    if "report" in files:
         from kspan.report import write_report
 
         watcher.stage("report")
-        write_report(record, report)
-    if csv is not None:
+        write_report(record, files["report"])
+    if "csv" in files:
         from kspan.cli.show import write_csv
 
-        write_csv(record, csv)
-    if h5ad is not None:
+        write_csv(record, Path(files["csv"]))
+    if "h5ad" in files:
         from kspan.anndata import copy_with_result
 
-        copy_with_result(source, h5ad, record, layer=layer)
+        copy_with_result(source, files["h5ad"], record, layer=layer)
