@@ -342,8 +342,9 @@ class Exact(RowSparseMethod):
     """
 
     name = "exact"
-    summary = "`auto`, then branch and bound"
+    summary = "`auto`, then branch and bound: for up to about 1000 features"
     guarantee = "proved optimal, or a gap that says how far it can be"
+    reference = "this project"
     starts = STARTS
     proof_level = "exact"
 

@@ -48,8 +48,11 @@ class NonnegativeAuto(NonnegativeOneByOneMethod):
     """
 
     name = "auto"
-    summary = "monotone ascent from many starts, then pair swaps"
+    summary = (
+        "ascents on A from many starts (a net, eigenvectors, columns, random), then pair swaps"
+    )
     guarantee = "at least that of `net`"
+    reference = "this project"
 
     rank: int = 3
     epsilon: float = 0.1

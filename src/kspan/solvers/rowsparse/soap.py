@@ -51,5 +51,6 @@ class SOAP(RowRuleMethod):
     """
 
     name = "soap"
-    summary = "orthogonal iteration that keeps the rows of largest leverage"
+    summary = "orthogonal iteration that keeps the k rows of largest leverage"
+    reference = "Wang, Lu, Liu, NIPS 2014"
     rule = LEVERAGE

@@ -55,7 +55,8 @@ class SRT(RowRuleMethod):
     """
 
     name = "srt"
-    summary = "power iteration that keeps the longest rows"
+    summary = "orthogonal iteration that keeps the k longest rows"
+    reference = "Yang, Xu, ICML 2015"
     rule = LENGTH
 
 
@@ -74,7 +75,8 @@ class StreamingSRT(RowSparseMethod):
     """
 
     name = "streaming-srt"
-    summary = "SRT in one pass over the samples"
+    summary = "SRT on one block of samples after the other: for data to be read only once"
+    reference = "Yang, Xu, ICML 2015"
 
     block_size: int | None = None
     warm_up: float = 0.25
