@@ -42,7 +42,7 @@ class NonnegativeAuto(NonnegativeOneByOneMethod):
     Parameters
     ----------
     deflation : {"remove", "projection", "orthogonalized"}
-    rank, epsilon : of the net, see `kspan.solvers.Net`
+    rank, epsilon : of the net, see `~kspan.solvers.nonnegative.epsilon_net.Net`
     n_restarts : int
         Random starts.
     """

@@ -44,7 +44,7 @@ class SOAP(RowRuleMethod):
 
     Parameters
     ----------
-    init, n_restarts : see `kspan.solvers.IPU`
+    init, n_restarts : see `~kspan.solvers.rowsparse.ipu.IPU`
     max_iter : int
     shift : float
         Iterate with A + shift·I. The objective is always that of A.
