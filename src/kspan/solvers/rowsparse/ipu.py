@@ -56,8 +56,9 @@ class IPU(RowRuleMethod):
     """
 
     name = "ipu"
-    summary = "iterative proxy update: a monotone ascent"
+    summary = "iterative proxy update, Go on proxies of A of rank m: costs a little more than Go"
     guarantee = "the objective never falls"
+    reference = "Tian et al., NeurIPS 2020"
     rule = PROXY
 
     max_iter: int = 20

@@ -58,8 +58,9 @@ class TPower(RowSparseMethod):
     """
 
     name = "tpower"
-    summary = "features of one sparse vector, by truncated power steps"
+    summary = "the k features of one sparse leading vector, by truncated power steps"
     guarantee = "the variance of the first component never falls"
+    reference = "Yuan, Zhang, JMLR 2013"
     starts = STARTS
 
     init: Init = "variance"
