@@ -106,7 +106,17 @@ def test_every_page_is_looked_at():
         assert found <= known, page.name
 
 
-@pytest.mark.parametrize("example", [pytest.param(path, id=path.stem) for path in EXAMPLES])
+# The first is README's picture, and computes for long.
+LONG = ("plot_breast_cancer",)
+
+
+@pytest.mark.parametrize(
+    "example",
+    [
+        pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in LONG else [])
+        for path in EXAMPLES
+    ],
+)
 def test_examples_run(example, tmp_path, monkeypatch):
     """As scripts, in a copy: one of them writes a picture beside itself."""
     import matplotlib as mpl

@@ -47,7 +47,8 @@ class IPU(RowRuleMethod):
     ----------
     init : {"low-rank", "convex", "variance", "random"} or (d, m) array
         Go's solution, the convex relaxation cut to k rows, unit vectors of the features with the
-        largest variances, a random subspace, or a subspace to start from.
+        largest variances, a random subspace, or a subspace to start from. By default Go's
+        solution, or random subspaces if there are several restarts.
     n_restarts : int
         Random starts, of which the best result is returned.
     max_iter : int

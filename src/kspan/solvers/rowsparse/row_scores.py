@@ -191,11 +191,14 @@ def run_rule(
     )
 
 
-def require_restarts(n_restarts: int, init: Init) -> None:
-    """Raise `ValueError` unless a number of restarts goes with a start."""
+def start_of(init: Init | None, n_restarts: int, otherwise: str) -> Init:
+    """Return where to start: as told, at random for several restarts, or as the method does."""
     require_count("n_restarts", n_restarts, 1)
+    if init is None:
+        return "random" if n_restarts > 1 else otherwise
     if n_restarts > 1 and not (isinstance(init, str) and init == "random"):
         raise ValueError("n_restarts needs init='random': other starts are always the same.")
+    return init
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,14 +208,19 @@ class RowRuleMethod(RowSparseMethod):
     rule: ClassVar[RowRule]
     starts = STARTS
 
-    init: Init = "low-rank"
+    init: Init | None = None
     n_restarts: int = 1
     max_iter: int = 200
     shift: float = 0.0
 
+    @property
+    def start(self) -> Init:
+        """Where it starts: Go's solution, unless told."""
+        return start_of(self.init, self.n_restarts, "low-rank")
+
     def check_options(self) -> None:
         """Restarts go with random starts; counts and the shift are in range."""
-        require_restarts(self.n_restarts, self.init)
+        _ = self.start
         require_count("max_iter", self.max_iter, 0)
         require_shift(self.shift)
 
@@ -222,7 +230,7 @@ class RowRuleMethod(RowSparseMethod):
         """Iterate the rule; the best point on the way counts."""
         try:
             first = starting_points(
-                problem, self.rule, self.init, rng=rng, n_restarts=self.n_restarts,
+                problem, self.rule, self.start, rng=rng, n_restarts=self.n_restarts,
                 shift=self.shift, monitor=monitor,
             )  # fmt: skip
         except KeyboardInterrupt:

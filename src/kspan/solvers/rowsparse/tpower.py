@@ -28,8 +28,8 @@ from kspan.solvers.loop import Run
 from kspan.solvers.method import RowSparseMethod
 from kspan.solvers.rowsparse.row_scores import (
     from_subspaces,
-    require_restarts,
     run_rule,
+    start_of,
     starting_points,
 )
 from kspan.solvers.rowsparse.srt import LENGTH
@@ -63,14 +63,19 @@ class TPower(RowSparseMethod):
     reference = "Yuan, Zhang, JMLR 2013"
     starts = STARTS
 
-    init: Init = "variance"
+    init: Init | None = None
     n_restarts: int = 1
     gradual: bool = False
     max_iter: int = 200
 
+    @property
+    def start(self) -> Init:
+        """Where it starts: at the feature with the largest variance, unless told."""
+        return start_of(self.init, self.n_restarts, "variance")
+
     def check_options(self) -> None:
         """Restarts go with random starts; steps are counted."""
-        require_restarts(self.n_restarts, self.init)
+        _ = self.start
         require_count("max_iter", self.max_iter, 0)
 
     def run(
@@ -78,7 +83,7 @@ class TPower(RowSparseMethod):
     ) -> Solution:
         """Find the vector, then fit."""
         run = leading_vector(
-            problem.changed(n_components=1), init=self.init, rng=rng, n_restarts=self.n_restarts,
+            problem.changed(n_components=1), init=self.start, rng=rng, n_restarts=self.n_restarts,
             gradual=self.gradual, max_iter=self.max_iter, monitor=monitor,
         )  # fmt: skip
         final = problem.refit(run.best.support)
