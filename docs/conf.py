@@ -1,5 +1,6 @@
 """Sphinx: ``python -m sphinx -W --keep-going -b html docs docs/_build/html``, offline.
 
+With ``-D plot_gallery=0`` examples are shown but not run, which takes less than a minute.
 Whatever a build makes beside the pages is in ``docs/generated``. Pages link to files of the
 repository as the code host shows them; `_turn_links` turns these links into links to pages.
 """
@@ -148,12 +149,13 @@ def _fill_tables(app, docname, source):
     source[0] = re.sub(r"<!-- methods: ([\w-]+) -->", table, source[0])
 
 
-# Packages whose modules read like papers: a page for each module.
+# Packages whose modules read like papers, and what these share: a page for each module.
 FORMULAS = {
     "All components share k features": ["solvers.rowsparse"],
     "Every component has features of its own": ["solvers.elementsparse"],
     "Orthonormal components": ["solvers.stiefel"],
     "No negative loadings": ["solvers.nonnegative"],
+    "What methods share": ["solvers.one_by_one", "solvers.penalty_search", "solvers.loop"],
     "Paths and proofs": ["choosing_k", "proofs.check", "proofs.search"],
 }
 ABOUT_FORMULAS = """
@@ -172,10 +174,14 @@ def _write_formulas():
         lines += ["", title, "-" * len(title), ""]
         for name in packages:
             package = import_module(f"kspan.{name}")
-            modules = sorted(module.name for module in iter_modules(package.__path__))
-            lines += [f".. module:: kspan.{name}", ".. currentmodule:: kspan", ""]
+            modules = [name]
+            if hasattr(package, "__path__"):
+                found = sorted(module.name for module in iter_modules(package.__path__))
+                modules = [f"{name}.{module}" for module in found]
+                lines += [f".. module:: kspan.{name}"]
+            lines += [".. currentmodule:: kspan", ""]
             lines += [".. autosummary::", "   :toctree: formulas", "   :nosignatures:", ""]
-            lines += [f"   {name}.{module}" for module in modules] + [""]
+            lines += [f"   {module}" for module in modules] + [""]
     GENERATED.mkdir(exist_ok=True)
     (GENERATED / "formulas.rst").write_text("\n".join(lines))
 

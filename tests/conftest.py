@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from tests.effort import examples
+
 # Examples are drawn from a fixed seed, so that a failure in one run is a failure in the next.
-settings.register_profile("default", deadline=None, derandomize=True, max_examples=60)
+settings.register_profile("default", examples(60), deadline=None, derandomize=True)
 settings.load_profile("default")
 
 

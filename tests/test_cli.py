@@ -312,14 +312,18 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
-def test_a_bad_file_is_refused_in_one_line(tmp_path, name):
+def test_a_bad_file_is_refused_in_one_line(tmp_path, name, monkeypatch):
     file, text, words = BAD_FILES[name]
     (tmp_path / file).write_text(text)
-    result = command(
-        "fit", file, "-m", 1, "-k", 2, "--out", "fit.kspan", "--report", "fit.html",
-        "--csv", "fit.csv", cwd=tmp_path,
-    )  # fmt: skip
-    assert result.returncode == 2, result.stderr
+    monkeypatch.chdir(tmp_path)
+    asked = ["fit", file, "-m", 1, "-k", 2, "--out", "fit.kspan", "--report", "fit.html"]
+    asked += ["--csv", "fit.csv"]
+    if name == "ragged":  # one of them through a process of its own
+        result = command(*asked, cwd=tmp_path)
+        assert result.returncode == 2, result.stderr
+    else:
+        result = run(*asked)
+        assert result.exit_code == 2, result.stderr
     lines = [line for line in result.stderr.splitlines() if "error" in line]
     assert len(lines) == 1, result.stderr
     assert lines[0].startswith("kspan: error: ")

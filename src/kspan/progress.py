@@ -1,4 +1,7 @@
-"""One progress report, one place that decides to stop early, for every iterative method."""
+"""How methods and proofs report and stop: status with advice, the deadline, the monitor.
+
+Every loop reports to a `Monitor` and asks it whether to go on; there is no other way to do either.
+"""
 
 import math
 import sys

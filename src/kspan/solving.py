@@ -71,9 +71,10 @@ def solve(
         Or an `ElementSparseProblem`, `StiefelProblem` or `NonnegativeProblem`; the answer is then
         a `LoadingsSolution`.
     solver : str or method
-        The name of a method, or an object such as ``kspan.solvers.IPU(n_restarts=5)``, or one of
+        The name of a method, or an object such as ``kspan.solvers.IPU(max_iter=50)``, or one of
         your own. "auto" gives the best value its budget allows; "exact" goes on until that is
-        proved optimal (use `certify` to keep the proof). docs/methods.md compares them all.
+        proved optimal: the status is then "optimal", or "bounded" if it cannot be (use `certify`
+        to keep the proof). docs/methods.md compares them all.
     random_state : int, generator or None
         The same integer gives the same answer.
     callback : callable, optional
@@ -81,7 +82,7 @@ def solve(
     time_limit : float, optional
         Seconds after which the best answer so far is returned.
     **options
-        Of a method that is named: the fields of its class in `kspan.solvers`.
+        Of a method that is named: the fields of its class (docs: "Methods in formulas").
 
     Returns
     -------
@@ -336,13 +337,14 @@ class Exact(RowSparseMethod):
 
     Parameters
     ----------
-    init : see `kspan.solvers.Auto`
+    init : see `~kspan.solvers.rowsparse.auto.Auto`
     checkpoint, checkpoint_every : see `kspan.certify`
     """
 
     name = "exact"
-    summary = "`auto`, then branch and bound"
+    summary = "`auto`, then branch and bound: for up to about 1000 features"
     guarantee = "proved optimal, or a gap that says how far it can be"
+    reference = "this project"
     starts = STARTS
     proof_level = "exact"
 

@@ -78,6 +78,7 @@ def test_a_new_point_of_figure_2(k):
     assert_auto_is_best(figure2.one_point(load_pitprops().covariance, k, m=2))
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.parametrize(("name", "k"), [("nus_wide", 30), ("numerical_numbers", 30)])
 def test_a_new_point_of_figure_2_on_its_data(name, k):

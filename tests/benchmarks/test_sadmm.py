@@ -121,6 +121,7 @@ def test_the_two_stage_numbers_of_the_paper_are_those_of_50_features_in_all():
         assert row["raw"] == pytest.approx(paper[name], rel=0.05)
 
 
+@pytest.mark.slow
 def test_a_small_table_2():
     X = factor_data(30, 60, seed=3)
     result = table2.one_set(X, 3, 5, names=HERE_TOO)
@@ -181,6 +182,7 @@ def test_two_stage_recovers_up_to_a_factor_of_six():
         assert errors[6, name] < noise.CLOSE
 
 
+@pytest.mark.slow
 def test_a_small_noise_experiment():
     names = ("TPower", "GPower-l0-B", "StSPCA", *noise.TWO_STAGE, "row-sparse auto, K=rk")
     rows = noise.run("60x120", (1, 3), 2, names)
@@ -222,6 +224,7 @@ def test_figures_5_to_7_are_complete():
             assert row["features"] <= row["r"] * row["k"]
 
 
+@pytest.mark.slow
 def test_a_small_figure_5():
     names = tuple(name for name in figures567.NAMES if name in HERE_TOO)
     rows = figures567.run_set(factor_data(30, 100), (1, 2), (5,), names, None)

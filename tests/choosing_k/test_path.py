@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_wine
 
@@ -13,6 +13,7 @@ from kspan.choosing_k import SparsityPath
 from kspan.choosing_k.band import checked
 from kspan.choosing_k.path import grid_between
 from kspan.proofs import CertificateError
+from tests.effort import examples
 from tests.oracles import best_by_enumeration, explained, random_covariance
 
 # What eigenvalues and sums of this size may be off by.
@@ -46,7 +47,7 @@ def assert_sound(path, A, include=(), exclude=()):
         assert upper <= path.full * (1 + 1e-9)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.data(), st.integers(0, 2**32 - 1))
 def test_the_band_holds_the_optimum_of_every_k(data, seed):
     d = data.draw(st.integers(2, 7))

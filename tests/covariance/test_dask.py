@@ -86,6 +86,7 @@ def slow_block(block):
     return block
 
 
+@pytest.mark.slow
 # What the cluster itself leaves lying about when it closes is not ours.
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

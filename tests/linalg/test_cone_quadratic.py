@@ -3,11 +3,12 @@
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kspan.linalg.cone_quadratic import leading_pair, narrow, search_cone
 from kspan.linalg.machine import compiled
+from tests.effort import examples
 from tests.oracles import KINDS, cone_maximum_by_enumeration, draw_rows
 
 seeds = st.integers(0, 2**32 - 1)
@@ -20,7 +21,7 @@ def cone_maximum(Q, R):
     return None if value == -np.inf else (float(value), best)
 
 
-@settings(max_examples=600)
+@examples(600)
 @given(seeds, st.integers(1, 4), st.integers(0, 6), st.sampled_from(KINDS), st.booleans())
 def test_the_search_equals_an_enumeration_of_active_sets(seed, d, k, kind, gram):
     """With Q = R'R, as in the spannogram, and with any symmetric Q."""

@@ -5,7 +5,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kspan.linalg import spannogram_boxes as boxes_module
@@ -13,6 +13,7 @@ from kspan.linalg import spannogram_sweep as sweep_module
 from kspan.linalg.low_rank_enumeration import enumerate_supports, prepare
 from kspan.linalg.spannogram_boxes import Boxes, ascend, rule_out, selectable, starts
 from kspan.linalg.spannogram_sweep import candidate_supports, unrank, vertex_count
+from tests.effort import examples
 from tests.oracles import KINDS, draw_rows, nonnegative_optimum
 
 seeds = st.integers(0, 2**32 - 1)
@@ -37,7 +38,7 @@ def check(V, k, expected, **options):
     return best
 
 
-@settings(max_examples=700)
+@examples(700)
 @given(
     seeds,
     st.integers(1, 9),
@@ -54,7 +55,7 @@ def test_it_equals_the_enumeration_of_all_supports(seed, n, d, k, kind, scale):
     check(scale * V, k, expected, eliminate=False)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(seeds, st.integers(4, 8), st.integers(1, 8), st.sampled_from(KINDS), st.booleans())
 def test_rank_four(seed, n, k, kind, eliminate):
     k = min(k, n)
@@ -279,7 +280,7 @@ def test_boxes_cover_the_sphere(seed, d, n_splits, both_sides):
     assert inside.any(axis=1).all()
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(seeds, st.integers(12, 30), st.integers(2, 4), st.sampled_from(KINDS))
 def test_what_is_ruled_out_is_in_no_optimal_support(seed, n, d, kind):
     """And what is fixed is in every one."""
@@ -301,7 +302,7 @@ def test_what_is_ruled_out_is_in_no_optimal_support(seed, n, d, kind):
         assert np.isin(np.flatnonzero(left.fixed), full.support).all()
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(seeds, st.integers(3, 40), st.integers(1, 4))
 def test_rows_that_are_not_selectable_are_never_selected(seed, n, d):
     rng = np.random.default_rng(seed)

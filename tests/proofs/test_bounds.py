@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kspan.linalg.rounding import UNIT, unit_scale
@@ -22,6 +22,7 @@ from kspan.proofs.check.bounds import (
     trace_bound,
 )
 from kspan.proofs.check.known import KnownFactor, KnownMatrix
+from tests.effort import examples
 from tests.proofs.helpers import KINDS, all_values, any_of, choice_of, random_psd
 
 # Bounds are promised for matrices in units of their scale.
@@ -151,7 +152,7 @@ def test_row_bound_scales_the_rows():
 # --- the dual bound
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(questions())
 def test_dual_bound_of_any_factor(question):
     known, m, choice, best, rng = inside(question)
@@ -180,7 +181,7 @@ def test_dual_bound_of_the_named_factors(question):
     assert dual_bound(known, root, m, choice).value == pytest.approx(trace.value, rel=1e-9)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(questions())
 def test_strengthened_bound_of_any_rows(question):
     known, m, choice, best, rng = inside(question)
@@ -227,7 +228,7 @@ def test_on_takes_the_named_features_and_zeros_elsewhere():
     assert np.count_nonzero(there.H) == 4
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     seed=st.integers(0, 2**32 - 1), n=st.integers(1, 7), d=st.integers(1, 8), r=st.integers(0, 8)
 )
@@ -253,7 +254,7 @@ def test_low_rank_dual_bound_is_the_dual_bound(seed, n, d, r):
 # --- the split bound
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(questions())
 def test_split_bound_of_any_witness(question):
     A, m, choice, best, rng = question
@@ -279,7 +280,7 @@ def test_split_bound_without_an_inside_is_the_trace_bound():
 # --- the sample-space bound
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(seed=st.integers(0, 2**32 - 1), r=st.integers(1, 6), d=st.integers(1, 8), near=st.booleans())
 def test_sample_bound_of_any_witness(seed, r, d, near):
     rng = np.random.default_rng(seed)

@@ -5,12 +5,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kspan import RowSparseProblem, as_covariance, certify, solve, verify
 from kspan.covariance import matrix
 from kspan.proofs.search.tree_state import Budgets
+from tests.effort import examples
 from tests.proofs.helpers import (
     KINDS,
     RELAX,
@@ -39,14 +40,14 @@ def assert_optimal(certificate, best):
 
 
 @pytest.mark.parametrize("level", ["fast", "tight"])
-@settings(max_examples=60)
+@examples(60)
 @given(case=psd_problems(max_d=10))
 def test_bounds_hold(level, case):
     A, problem = case
     assert_sandwich(prove(problem, level, budgets=RELAX), problem, A)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(case=psd_problems(max_d=10))
 def test_exact_equals_enumeration(case):
     A, problem = case
@@ -54,7 +55,7 @@ def test_exact_equals_enumeration(case):
     assert_optimal(certificate, assert_sandwich(certificate, problem, A))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(case=psd_problems(max_d=10), heuristic=st.booleans())
 def test_exact_by_relaxation_and_branching_equals_enumeration(case, heuristic):
     """Nothing is enumerated, and the support to start from is a bad one."""
@@ -63,7 +64,7 @@ def test_exact_by_relaxation_and_branching_equals_enumeration(case, heuristic):
     assert_optimal(certificate, assert_sandwich(certificate, problem, A))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(case=psd_problems(max_d=10))
 def test_from_the_best_support_nothing_optimal_is_removed(case):
     """With the optimum as incumbent screening is at its sharpest."""
@@ -251,7 +252,7 @@ def test_data(name, level, relaxed_whole, m, k):
         assert_optimal(certificate, best)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(
     seed=st.integers(0, 2**32 - 1), n=st.integers(2, 8), m=st.integers(1, 4), more=st.integers(0, 4)
 )

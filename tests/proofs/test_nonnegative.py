@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kspan import (
@@ -34,6 +34,7 @@ from kspan.proofs.check.witnesses import DualWitness
 from kspan.proofs.search.closed_forms import net_witnesses
 from kspan.proofs.search.cone_relaxation import ConeRelaxation
 from kspan.proofs.search.tree_state import Budgets
+from tests.effort import examples
 from tests.oracles import nonnegative_optimum
 from tests.proofs.helpers import any_of, prove
 
@@ -81,7 +82,7 @@ def thoughtless(problem):
 # --- the pieces
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(matrices())
 def test_cone_bound_of_any_witness(drawn):
     A, k, rng = drawn
@@ -96,7 +97,7 @@ def test_cone_bound_of_any_witness(drawn):
     assert bound.value >= nonnegative_optimum(A, k) * (1 - 1e-12)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(matrices())
 def test_split_bound_of_any_witness(drawn):
     """Some features relaxed with P ≥ 0, the others at their variance."""
@@ -118,7 +119,7 @@ def test_negative_multipliers_are_refused():
         cone_bound(KnownMatrix(np.eye(3)), np.zeros((3, 0)), Cones(signs=N), 1, any_of(3, 2))
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(matrices())
 def test_climbing_never_falls_and_ends_at_a_leading_eigenvector(drawn):
     A, _, rng = drawn
@@ -191,7 +192,7 @@ def test_the_relaxation_agrees_with_cvxpy():
 # --- whole certificates
 
 
-@settings(max_examples=45, deadline=None)
+@examples(45)
 @given(matrices(), st.sampled_from(["fast", "tight", "exact"]))
 def test_every_certificate_holds_the_optimum(drawn, level):
     A, k, _ = drawn
@@ -393,7 +394,7 @@ def test_features_that_all_work_against_each_other(k):
     assert tight.upper <= fast.upper * (1 + 1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.integers(0, 2**32 - 1))
 def test_negatively_correlated_features(seed):
     rng = np.random.default_rng(seed)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kspan import RowSparseProblem, as_covariance
@@ -10,6 +10,7 @@ from kspan.progress import Monitor, Status
 from kspan.proofs.search.proof import Proof
 from kspan.proofs.search.tree_state import Budgets
 from kspan.proofs.search.wide_search import _capped, _secular_roots, prove_by_samples
+from tests.effort import examples
 from tests.proofs.helpers import all_values
 
 
@@ -34,7 +35,7 @@ def wide_data(seed, n=5, d=9):
     return X - X.mean(axis=0)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n=st.integers(2, 7),

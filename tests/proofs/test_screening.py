@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kspan.proofs.check.bounds import Bound, dual_bound
 from kspan.proofs.check.known import KnownMatrix
 from kspan.proofs.check.screening import cut_levels, screen
 from kspan.proofs.search.relaxation import Relaxation
+from tests.effort import examples
 from tests.proofs.helpers import KINDS, all_values, any_of, choice_of, random_psd
 
 PLAIN = tuple(kind for kind in KINDS if kind not in ("tiny", "huge"))
@@ -34,7 +35,7 @@ def screened(draw, max_d=8):
     return d, k, forced, bound, supports, values
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(screened())
 def test_cut_levels_bound_every_support_they_speak_of(case):
     d, k, forced, bound, supports, values = case
@@ -48,7 +49,7 @@ def test_cut_levels_bound_every_support_they_speak_of(case):
     assert (without <= bound.value).all()
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(screened(), st.sampled_from([1.0, 1.0, 0.999, 0.9, 0.5]))
 def test_no_good_support_is_lost(case, share):
     """With an incumbent at or below the optimum, every support at least as good survives."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kspan.progress import Monitor, Status
@@ -11,6 +11,7 @@ from kspan.proofs.check.known import KnownMatrix
 from kspan.proofs.search.proof import Proof
 from kspan.proofs.search.tree_state import Budgets
 from kspan.proofs.search.wide_search import choose_inside, prove_by_split
+from tests.effort import examples
 from tests.proofs.helpers import (
     all_values,
     any_of,
@@ -50,7 +51,7 @@ def test_choose_inside_takes_the_support_the_forced_and_the_largest():
     np.testing.assert_array_equal(many, [0, 2, 3, 4, 5])
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(
     seed=st.integers(0, 2**32 - 1),
     m=st.integers(1, 3),

@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kspan import RowSparseProblem, as_covariance
@@ -20,6 +20,7 @@ from kspan.proofs.check.witnesses import (
     TraceWitness,
 )
 from kspan.proofs.search.tree_state import Budgets
+from tests.effort import examples
 from tests.proofs.helpers import (
     RELAX,
     ROUNDING,
@@ -629,7 +630,7 @@ JUNK = (
 )  # fmt: skip
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.data())
 def test_junk_anywhere_gives_a_clear_error_or_a_true_bound(data):
     """A file can hold anything. No other exception, no warning, no false bound."""

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -19,7 +20,7 @@ from kspan.io import Opened, open_data
 from kspan.problem import LoadingsSolution, Solution
 from kspan.progress import Monitor, combine, log_progress, log_reading
 from kspan.proofs.search.prover import ProofOptions
-from kspan.solvers.method import AnyMethod
+from kspan.solvers.method import AnyMethod, Method
 from kspan.solvers.registry import as_method
 
 # Entries of `solver_options` that are about the proof.
@@ -114,8 +115,13 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
         if clash:
             raise ValueError(f"{clash[0]!r} is a parameter of its own, not one of solver_options.")
         options = {name: value for name, value in options.items() if name not in PROOF_OPTIONS}
-        options |= {name: value for name, value in own.items() if value is not None}
-        return as_method(problem, self.solver, options)
+        given = {name: value for name, value in own.items() if value is not None}
+        if isinstance(self.solver, Method):
+            method = as_method(problem, self.solver, options)
+            for name in sorted(set(given) - set(method.options())):
+                raise ValueError(f"{type(method).__name__} has no option {name!r}.")
+            return replace(method, **given)
+        return as_method(problem, self.solver, {**options, **given})
 
     def _proof_options(self) -> ProofOptions:
         """Return what `solver_options` says about proofs."""

@@ -21,13 +21,14 @@ class FeatureSparsePCA(SparseProjection, FeatureSparseEstimator):
         With ``n_features_to_select=None``: take the smallest k that keeps this share of what
         plain PCA with as many components explains.
     solver : str or method, default="auto"
-        A name of the list below, or an object such as ``kspan.solvers.IPU(n_restarts=5)``. "auto"
+        A name of the list below, or an object such as ``kspan.solvers.IPU(max_iter=50)``. "auto"
         gives the best value its budget allows, "exact" goes on until that is proved optimal. The
         others do what their paper says; docs/methods.md compares them.
     init : {"low-rank", "convex", "variance", "random"} or (n_features, n_components) array, \
             optional
-        Where "ipu", "soap", "srt" and "tpower" (one column) start, see `kspan.solve`; "convex"
-        and arrays are added to the starts of "auto".
+        Where methods that take one start: "ipu", "soap", "srt" and others, and "tpower" (an array
+        of one column); "convex" and arrays are added to the starts of "auto". docs/methods.md
+        says what they are.
     include, exclude : names, indices or mask, optional
         Features that must, or must not, be chosen.
     scale : bool, default=False
@@ -40,8 +41,9 @@ class FeatureSparsePCA(SparseProjection, FeatureSparseEstimator):
         explains. "fast" uses closed forms, "tight" (the same as True) a convex relaxation,
         "exact" searches until the optimum is proved. A better choice found on the way is taken.
     solver_options : dict, optional
-        More options of the solver (see `kspan.solve`), such as ``n_restarts`` of "auto". And of
-        the proof: ``checkpoint``, ``checkpoint_every``, ``k_grid`` (see `kspan.certify`).
+        More options of a solver that is named, the fields of its class, such as ``n_restarts`` of
+        "auto". And of the proof: ``checkpoint``, ``checkpoint_every``, ``k_grid`` (see
+        `kspan.certify`).
     time_limit : float, optional
         Seconds after which the best answer so far is returned. Without it the same
         `random_state` gives the same answer.

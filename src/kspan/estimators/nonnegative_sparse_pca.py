@@ -16,7 +16,8 @@ from kspan.progress import Monitor
 from kspan.proofs import Certificate
 from kspan.proofs.search.prover import levels_of
 from kspan.solvers.method import AnyMethod, Method
-from kspan.solvers.nonnegative.epsilon_net import achieved_by_net
+from kspan.solvers.nonnegative.epsilon_net import Net, achieved_by_net
+from kspan.solvers.nonnegative.nonnegative_auto import NonnegativeAuto
 from kspan.solvers.one_by_one import POSITIVE_DEFLATIONS, OneByOneMethod
 from kspan.solvers.registry import methods_for
 from kspan.solving import solve_with_proof
@@ -38,7 +39,8 @@ class NonnegativeSparsePCA(LoadingsEstimator):
         k, the largest number of features in a component; by default a fifth of the features, at
         least one. A component uses fewer when no more help.
     rank : int, default=3
-        Of the low-rank approximation that "auto", "spannogram" and "net" start from.
+        Of the low-rank approximation that "auto", "spannogram" and "net" start from, when they
+        are named; a method that is an object has its own, as for `epsilon`.
     epsilon : float, default=0.1
         What the net of directions ("auto", "net") may lose on that approximation, as a share.
     solver : str or method, default="auto"
@@ -63,7 +65,8 @@ class NonnegativeSparsePCA(LoadingsEstimator):
         (`kspan.solving.component_problems`).
     epsilon_ : float
         What the net of directions ("auto", "net") loses at most on the low-rank approximation, as a
-        share; never above `epsilon`. From rank 3 on with probability 1 - 1/n_features.
+        share; never above the `epsilon` of the method. From rank 3 on with probability
+        1 - 1/n_features.
     explained_variance_ : (n_components,) array
         Adjusted variances, see `StiefelSparsePCA`.
     explained_variance_ratio_, objective_, objective_history_, orthogonality_error_, \
@@ -145,8 +148,8 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
         k = self.n_nonzero_coefs or default_nonzero_coefs(covariance.n_features)
         problem = NonnegativeProblem(covariance, self.n_components, k)
         method = self._nonnegative_method()
-        if hasattr(method, "epsilon"):
-            self.epsilon_ = achieved_by_net(problem, self.rank, method.epsilon)
+        if isinstance(method, Net | NonnegativeAuto):
+            self.epsilon_ = achieved_by_net(problem, method.rank, method.epsilon)
         if not self.certify:
             return self._run(problem, method, monitor)
         if self.n_components > 1 and not isinstance(method, OneByOneMethod):

@@ -18,6 +18,7 @@ from kspan.solvers.method import AnyMethod, Method
 from kspan.solvers.registry import methods_for
 from kspan.solvers.stiefel.splitting import PENALTIES
 from kspan.solvers.stiefel.stiefel_starts import STIEFEL_STARTS
+from kspan.solvers.stiefel.two_stage import TwoStage
 
 # alpha when neither it nor n_nonzero_coefs is given: this share of the largest useful one.
 DEFAULT_SHARE = 0.05
@@ -165,7 +166,10 @@ class StiefelSparsePCA(LoadingsEstimator):
     def _solve(self, covariance: Covariance, monitor: Monitor) -> LoadingsSolution:
         if self.alpha is not None and self.n_nonzero_coefs is not None:
             raise ValueError("Give alpha or n_nonzero_coefs, not both.")
-        if (self.solver == "two-stage") != (self.n_features_to_select is not None):
+        two_stage = self.solver == "two-stage" or isinstance(self.solver, TwoStage)
+        if self.n_features_to_select is not None and not two_stage:
+            raise ValueError("n_features_to_select and solver='two-stage' go together.")
+        if self.n_features_to_select is None and self.solver == "two-stage":
             raise ValueError("n_features_to_select and solver='two-stage' go together.")
         method = self._method(
             StiefelProblem, init=self.init, n_nonzero_coefs=self.n_nonzero_coefs,

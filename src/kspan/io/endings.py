@@ -64,7 +64,7 @@ COMPRESSED = (".gz", ".bz2")
 
 
 def known_endings() -> list[str]:
-    """Return the endings of the files that are read; text may also be compressed.
+    """Return the endings of the files that are read; text and MatrixMarket may be compressed.
 
     Examples
     --------

@@ -93,9 +93,9 @@ def read_table(
     Parameters
     ----------
     path : path
-        ``.csv``, ``.tsv`` and ``.txt`` (also as ``.gz`` or ``.bz2``), ``.parquet``, ``.npy``,
-        ``.npz``, ``.mtx`` (also as ``.gz`` or ``.bz2``), ``.mat``, ``.h5ad``, ``.h5`` or
-        ``.zarr``.
+        With any of `kspan.io.known_endings`: ``.csv``, ``.tsv`` and other text (also as ``.gz`` or
+        ``.bz2``), ``.parquet``, ``.npy``, ``.npz``, ``.mtx`` (also as ``.gz`` or ``.bz2``),
+        ``.mat``, ``.h5ad``, ``.h5``, ``.zarr``.
     transpose : bool
         Whether the rows of the file are the features, as in most tables of genes.
     delimiter : str, optional

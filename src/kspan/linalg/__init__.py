@@ -1,1 +1,1 @@
-"""Pure functions of arrays: eigensolvers, selections, moments. No validation, no I/O."""
+"""Pure functions of arrays: eigensolvers, projections, selections, spannograms. No I/O."""

@@ -263,7 +263,7 @@ class FitRecord:
         Parameters
         ----------
         X : the data of the fit, in any form
-        feature_names : names of all features, to compare; by default those of a data frame
+        feature_names : names of all features, to compare; by default those that X has
 
         Raises
         ------

@@ -9,3 +9,9 @@ def __getattr__(name: str) -> Any:
     from kspan.solvers.registry import method_class
 
     return method_class(name)
+
+
+def __dir__() -> list[str]:
+    from kspan.solvers.registry import class_names
+
+    return sorted([*globals(), *class_names()])

@@ -47,10 +47,15 @@ def _is_whole(method: type[AnyMethod]) -> bool:
 
 def method_class(class_name: str) -> type[AnyMethod]:
     """Return the method with this class name, such as "IPU"."""
-    for method in _all():
+    for method in (*_all(), *_FROM_ABOVE):
         if method.__name__ == class_name:
             return method
     raise AttributeError(f"module 'kspan.solvers' has no attribute {class_name!r}")
+
+
+def class_names() -> list[str]:
+    """Return the class names of all methods."""
+    return [method.__name__ for method in (*_all(), *_FROM_ABOVE)]
 
 
 def as_method(problem: type, solver: str | AnyMethod, options: dict[str, Any]) -> AnyMethod:

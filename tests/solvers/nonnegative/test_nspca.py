@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kspan import NonnegativeProblem, as_covariance, solve
@@ -11,6 +11,7 @@ from kspan.covariance.derived import UnitCovariance
 from kspan.progress import Monitor, Status
 from kspan.solvers.nonnegative import nspca as module
 from kspan.solvers.nonnegative.nspca import NSPCA, _compiled_scan, _Descent, best_entry, raster_scan
+from tests.effort import examples
 from tests.oracles import assert_feasible, covariance_of, nonnegative_optimum, random_covariance
 
 
@@ -97,7 +98,7 @@ def test_a_scan_gains_what_it_says(factored, seed, data):
     np.testing.assert_allclose(ends[0], ends[1], atol=1e-9)
 
 
-@settings(max_examples=12)
+@examples(12)
 @given(seed=st.integers(0, 10_000))
 def test_no_single_entry_can_be_improved_at_the_end(seed):
     """By a grid for every entry."""

@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_wine
 
 from kspan import RowSparseProblem, as_covariance, solve
 from kspan.datasets import load_dataset, load_pitprops, make_scheme
+from tests.effort import examples
 from tests.oracles import best_by_enumeration, draw_problem, random_covariance
 
 # Optima by enumeration, k = 3..12.
@@ -64,7 +65,7 @@ def test_lymphoma_reaches_the_proved_optima(m, k, proved):
     assert value == pytest.approx(proved, rel=1e-9)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.integers(0, 10_000), st.data())
 def test_between_the_named_methods_and_the_optimum(seed, data):
     A, problem = draw_problem(data, seed, max_features=9)

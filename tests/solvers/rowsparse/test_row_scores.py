@@ -107,7 +107,7 @@ def test_a_shift_must_be_a_number(rng, name, shift):
 @pytest.mark.parametrize("name", ["ipu", "soap", "srt", "tpower"])
 def test_restarts_without_random_starts_are_refused(rng, name):
     with pytest.raises(ValueError, match="n_restarts needs init='random'"):
-        solve(problem_of(random_covariance(rng, 6), 1, 2), name, n_restarts=5)
+        solve(problem_of(random_covariance(rng, 6), 1, 2), name, init="variance", n_restarts=5)
 
 
 def test_an_interrupt_during_the_start_leaves_gos_solution(rng, monkeypatch):

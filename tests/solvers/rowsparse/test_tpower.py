@@ -30,6 +30,7 @@ def test_it_is_the_listing(seed):
     assert solution.objective == pytest.approx(explained(A, support, 3), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_coming_down_gradually_helps_on_average():
     gains = []
     for seed in range(30):

@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kspan.progress import Monitor
 from kspan.solvers.stiefel.joint import on_pattern
 from kspan.solvers.stiefel.pattern import descend, drop_lone_overlaps, orthonormal_on
 from kspan.solvers.stiefel.splitting import Penalty
+from tests.effort import examples
 from tests.oracles import random_covariance
 
 seeds = st.integers(0, 2**32 - 1)
@@ -69,7 +70,7 @@ def test_columns_that_share_one_feature_give_it_up():
 
 @pytest.mark.parametrize("kind", ["l1", "l21"])
 @pytest.mark.parametrize("alpha", [0.0, 0.1])
-@settings(max_examples=15)
+@examples(15)
 @given(seed=seeds)
 def test_descent_lowers_the_objective_within_the_pattern(kind, alpha, seed):
     rng, U, mask = draw(seed, share=0.8)

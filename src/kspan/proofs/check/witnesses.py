@@ -1,4 +1,4 @@
-"""Witnesses of single bounds: closed forms, the dual bound, and two for wide data."""
+"""Witnesses of single bounds: closed forms, the dual bound, two for wide data, one for every k."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,10 +1,10 @@
 """From a problem and a point to a certificate, at one of several levels.
 
-fast    closed forms, from what the fit computed
-tight   the relaxation with screening and strengthening, up to ``Budgets.dense_limit`` features;
-        beyond, the split bound and (wide data) the sample-space bound, whichever is better
-exact   the same, then branch and bound until the gap is closed or a budget is spent
-net     for nonnegative components: the bound of the spannogram's paper
+- fast: closed forms, from what the fit computed
+- tight: the relaxation with screening and strengthening, up to ``Budgets.dense_limit`` features;
+  beyond, the split bound and (wide data) the sample-space bound, whichever is better
+- exact: the same, then branch and bound until the gap is closed or a budget is spent
+- net: for nonnegative components, the bound of the spannogram's paper
 
 A level is a list of steps, each of which may lower the bound of a `Proof`. What differs between
 kinds of problems is which steps there are, and which relaxation they use: a `Prover` of each.

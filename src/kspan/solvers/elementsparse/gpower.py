@@ -124,8 +124,9 @@ class GPowerL0(_SingleUnit):
     """
 
     name = "gpower-l0"
-    summary = "power method for an l0-penalised variance"
+    summary = "power steps with an l0 threshold, bisected for k, one component at a time"
     guarantee = "the penalised objective never falls"
+    reference = "Journée et al., JMLR 2010"
     norm = "l0"
 
 
@@ -139,8 +140,9 @@ class GPowerL1(_SingleUnit):
     """
 
     name = "gpower-l1"
-    summary = "power method for an l1-penalised variance"
+    summary = "power steps with an l1 threshold, bisected for k, one component at a time"
     guarantee = "the penalised objective never falls"
+    reference = "Journée et al., JMLR 2010"
     norm = "l1"
 
 
@@ -213,8 +215,9 @@ class GPowerL0Block(_Block):
     """
 
     name = "gpower-l0-block"
-    summary = "power method for l0-penalised variances, all components at once"
+    summary = "power steps with an l0 threshold, bisected for k, all components at once"
     guarantee = "the penalised objective never falls"
+    reference = "Journée et al., JMLR 2010"
     norm = "l0"
 
 
@@ -228,8 +231,9 @@ class GPowerL1Block(_Block):
     """
 
     name = "gpower-l1-block"
-    summary = "power method for l1-penalised variances, all components at once"
+    summary = "power steps with an l1 threshold, bisected for k, all components at once"
     guarantee = "the penalised objective never falls"
+    reference = "Journée et al., JMLR 2010"
     norm = "l1"
 
 

@@ -73,8 +73,11 @@ class GRQI(OneByOneMethod, ElementSparseMethod):
     """
 
     name = "grqi"
-    summary = "Newton steps on k features, then power steps"
-    guarantee = "converges cubically once the support is fixed"
+    summary = (
+        "Rayleigh quotient iteration with truncation: Newton steps on k features, then power steps"
+    )
+    guarantee = "converges cubically once the features are settled"
+    reference = "Kuleshov, ICML 2013"
 
     n_power_steps: int | None = counted(None, least=0)
     refine: bool = False

@@ -65,8 +65,9 @@ class IPM(OneByOneMethod, ElementSparseMethod):
     """
 
     name = "ipm"
-    summary = "inverse power method for a ratio of norms"
+    summary = "inverse power method for a ratio of norms, bisected for k"
     guarantee = "the ratio never rises"
+    reference = "Hein, Bühler, NIPS 2010"
 
     deflation: str = "schur"
     tol: float = checked(1e-5, require_not_negative)

@@ -78,8 +78,12 @@ class Matching(ElementSparseMethod):
     """
 
     name = "matching"
-    summary = "disjoint components, by assignment of features"
-    guarantee = "1 - ε of the optimum on A of low rank, with given probability"
+    summary = (
+        "all components at once, no two of which share a feature: features are assigned to "
+        "components"
+    )
+    guarantee = "1 - ε of the optimum of a low-rank approximation, with a stated probability"
+    reference = "Asteris et al., NIPS 2015"
 
     rank: int = counted(3, least=1)
     epsilon: float | None = None

@@ -70,8 +70,11 @@ class SignedSpannogram(OneByOneMethod, ElementSparseMethod):
     """
 
     name = "spannogram"
-    summary = "all supports that directions of low rank have"
-    guarantee = "a component is optimal when A has rank d, else within λ_{d+1}"
+    summary = "the best of all supports that a low-rank approximation can ask for"
+    guarantee = (
+        "a component is optimal if A has that rank, else within the next eigenvalue of the optimum"
+    )
+    reference = "Papailiopoulos et al., ICML 2013"
 
     rank: int = counted(2, least=1)
     exact: bool = True

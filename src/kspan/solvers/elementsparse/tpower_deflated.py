@@ -50,8 +50,9 @@ class TPowerDeflated(OneByOneMethod, ElementSparseMethod):
     """
 
     name = "tpower"
-    summary = "truncated power steps, one component at a time"
+    summary = "power steps that keep the k largest entries, one component at a time"
     guarantee = "the variance of a component never falls"
+    reference = "Yuan, Zhang, JMLR 2013"
     starts = STARTS
 
     init: Init = "variance"

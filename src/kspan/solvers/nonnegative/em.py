@@ -61,7 +61,8 @@ class EM(NonnegativeOneByOneMethod):
     """
 
     name = "em"
-    summary = "expectation-maximisation from random starts"
+    summary = "expectation and maximisation with a threshold, best of several random starts"
+    reference = "Sigg, Buhmann, ICML 2008"
 
     n_restarts: int = counted(5, least=1)
     max_iter: int = counted(100, least=1)

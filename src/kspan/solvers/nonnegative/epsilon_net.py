@@ -107,8 +107,9 @@ class Net(NetMethod):
     """
 
     name = "net"
-    summary = "a net of directions in a leading eigenspace"
-    guarantee = "1 - ε of the optimum on A of low rank, with given probability"
+    summary = "a net of directions in the leading dimensions of A"
+    guarantee = "1 - ε of the optimum of a low-rank approximation, with a stated probability"
+    reference = "Asteris et al., ICML 2014"
 
     delta: float | None = None
     ascent: bool = False

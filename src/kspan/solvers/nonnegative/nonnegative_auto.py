@@ -41,14 +41,17 @@ class NonnegativeAuto(NetMethod):
     Parameters
     ----------
     deflation : {"remove", "projection", "orthogonalized"}
-    rank, epsilon : of the net, see `kspan.solvers.Net`
+    rank, epsilon : of the net, see `~kspan.solvers.nonnegative.epsilon_net.Net`
     n_restarts : int
         Random starts.
     """
 
     name = "auto"
-    summary = "monotone ascent from many starts, then pair swaps"
+    summary = (
+        "ascents on A from many starts (a net, eigenvectors, columns, random), then pair swaps"
+    )
     guarantee = "at least that of `net`"
+    reference = "this project"
 
     n_restarts: int = counted(20, least=0)
 

@@ -59,8 +59,11 @@ class Spannogram(NonnegativeOneByOneMethod):
     """
 
     name = "spannogram"
-    summary = "the optimum of the approximation of low rank, by enumeration"
-    guarantee = "a component is optimal when A has rank d, else within λ_{d+1}"
+    summary = "enumerates all supports that a low-rank approximation can ask for"
+    guarantee = (
+        "a component is optimal if A has that rank, else within the next eigenvalue of the optimum"
+    )
+    reference = "Asteris et al., ICML 2014"
 
     rank: int = counted(3, least=1)
     eliminate: bool = True

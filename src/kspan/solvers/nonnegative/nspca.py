@@ -81,8 +81,9 @@ class NSPCA(NonnegativeMethod):
     """
 
     name = "nspca"
-    summary = "coordinate descent, all components at once"
+    summary = "coordinate ascent on all components at once, penalty bisected for k"
     guarantee = "the penalised objective never falls"
+    reference = "Zass, Shashua, NIPS 2006"
 
     alpha: float = 3.0
     beta: float | None = None

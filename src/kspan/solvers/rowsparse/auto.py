@@ -61,7 +61,8 @@ class Auto(RowSparseMethod):
 
     name = "auto"
     summary = "Go, IPU from many starts, pair swaps, random kicks"
-    guarantee = "never worse than Go and IPU"
+    guarantee = "never worse than Go and IPU on data in memory, up to 100,000 features"
+    reference = "this project"
     starts = STARTS
 
     init: Init = "low-rank"

@@ -34,7 +34,7 @@ class BruteForce(RowSparseMethod):
     """
 
     name = "brute-force"
-    summary = "every support"
+    summary = "every support, one after the other: for 20 features or so"
     guarantee = "optimal"
 
     max_supports: int = 2_000_000

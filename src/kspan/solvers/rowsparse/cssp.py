@@ -53,8 +53,9 @@ class CSSP(RowSparseMethod):
     """
 
     name = "cssp"
-    summary = "columns that span the data well"
+    summary = "columns that reconstruct the data well by least squares"
     guarantee = 'reconstruction error near that of PCA, in expectation ("dual-set")'
+    reference = "Magdon-Ismail, Boutsidis, NIPS 2016"
 
     columns: Literal["leverage", "dual-set"] = "leverage"
     refine: bool = False

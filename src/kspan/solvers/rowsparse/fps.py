@@ -89,8 +89,9 @@ class FPS(RowSparseMethod):
     """
 
     name = "fps"
-    summary = "convex relaxation with an l1 penalty"
+    summary = "a convex relaxation with an l1 penalty: for up to 4000 features"
     guarantee = "solves the relaxation"
+    reference = "Vu et al., NIPS 2013"
 
     penalty: float | None = checked(None, require_not_negative)
     refine: bool = False

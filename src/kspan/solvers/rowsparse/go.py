@@ -47,8 +47,12 @@ class Go(RowSparseMethod):
     """
 
     name = "go"
-    summary = "best features of the rank-m approximation of A"
-    guarantee = "optimal when rank(A) ≤ m"
+    summary = (
+        "the largest rows of the m leading eigenvectors, weighted by the eigenvalues: costs "
+        "what PCA does"
+    )
+    guarantee = "optimal when A has rank m or less"
+    reference = "Tian et al., NeurIPS 2020"
 
     refine: bool = True
     shift: float = checked(0.0, require_shift)

@@ -48,7 +48,8 @@ class IPU(RowRuleMethod):
     ----------
     init : {"low-rank", "convex", "variance", "random"} or (d, m) array
         Go's solution, the convex relaxation cut to k rows, unit vectors of the features with the
-        largest variances, a random subspace, or a subspace to start from.
+        largest variances, a random subspace, or a subspace to start from. By default Go's
+        solution, or random subspaces if there are several restarts.
     n_restarts : int
         Random starts, of which the best result is returned.
     max_iter : int
@@ -57,8 +58,9 @@ class IPU(RowRuleMethod):
     """
 
     name = "ipu"
-    summary = "iterative proxy update: a monotone ascent"
+    summary = "iterative proxy update, Go on proxies of A of rank m: costs a little more than Go"
     guarantee = "the objective never falls"
+    reference = "Tian et al., NeurIPS 2020"
     rule = PROXY
 
     max_iter: int = counted(20, least=0)

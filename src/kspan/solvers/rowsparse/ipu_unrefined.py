@@ -34,7 +34,7 @@ class UnrefinedIPU(RowRuleMethod):
 
     Parameters
     ----------
-    init, n_restarts : see `kspan.solvers.IPU`
+    init, n_restarts : see `~kspan.solvers.rowsparse.ipu.IPU`
     max_iter : int
     shift : float
         Choose features by A + shift·I. The objective is always that of A.

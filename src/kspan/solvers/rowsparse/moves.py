@@ -1,4 +1,4 @@
-"""What `auto` and the path over k share: starts, and the ways from one support to a better one."""
+"""What `auto`, paths over k and proofs share: starts, and ways from one support to a better one."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise

@@ -191,10 +191,13 @@ def run_rule(
     )
 
 
-def require_restarts(n_restarts: int, init: Init) -> None:
-    """Raise `ValueError` unless a number of restarts goes with a start."""
+def start_of(init: Init | None, n_restarts: int, otherwise: str) -> Init:
+    """Return where to start: as told, at random for several restarts, or as the method does."""
+    if init is None:
+        return "random" if n_restarts > 1 else otherwise
     if n_restarts > 1 and not (isinstance(init, str) and init == "random"):
         raise ValueError("n_restarts needs init='random': other starts are always the same.")
+    return init
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,14 +207,19 @@ class RowRuleMethod(RowSparseMethod):
     rule: ClassVar[RowRule]
     starts = STARTS
 
-    init: Init = "low-rank"
+    init: Init | None = None
     n_restarts: int = counted(1, least=1)
     max_iter: int = counted(200, least=0)
     shift: float = checked(0.0, require_shift)
 
+    @property
+    def start(self) -> Init:
+        """Where it starts: Go's solution, unless told."""
+        return start_of(self.init, self.n_restarts, "low-rank")
+
     def check_options(self) -> None:
         """Restarts go with random starts."""
-        require_restarts(self.n_restarts, self.init)
+        _ = self.start
 
     def run(
         self, problem: RowSparseProblem, monitor: Monitor, rng: np.random.Generator
@@ -219,7 +227,7 @@ class RowRuleMethod(RowSparseMethod):
         """Iterate the rule; the best point on the way counts."""
         try:
             first = starting_points(
-                problem, self.rule, self.init, rng=rng, n_restarts=self.n_restarts,
+                problem, self.rule, self.start, rng=rng, n_restarts=self.n_restarts,
                 shift=self.shift, monitor=monitor,
             )  # fmt: skip
         except KeyboardInterrupt:

@@ -44,12 +44,13 @@ class SOAP(RowRuleMethod):
 
     Parameters
     ----------
-    init, n_restarts : see `kspan.solvers.IPU`
+    init, n_restarts : see `~kspan.solvers.rowsparse.ipu.IPU`
     max_iter : int
     shift : float
         Iterate with A + shift·I. The objective is always that of A.
     """
 
     name = "soap"
-    summary = "orthogonal iteration that keeps the rows of largest leverage"
+    summary = "orthogonal iteration that keeps the k rows of largest leverage"
+    reference = "Wang, Lu, Liu, NIPS 2014"
     rule = LEVERAGE

@@ -47,14 +47,15 @@ class SRT(RowRuleMethod):
 
     Parameters
     ----------
-    init, n_restarts : see `kspan.solvers.IPU`
+    init, n_restarts : see `~kspan.solvers.rowsparse.ipu.IPU`
     max_iter : int
     shift : float
         Iterate with A + shift·I. The objective is always that of A.
     """
 
     name = "srt"
-    summary = "power iteration that keeps the longest rows"
+    summary = "orthogonal iteration that keeps the k longest rows"
+    reference = "Yang, Xu, ICML 2015"
     rule = LENGTH
 
 
@@ -73,7 +74,8 @@ class StreamingSRT(RowSparseMethod):
     """
 
     name = "streaming-srt"
-    summary = "SRT in one pass over the samples"
+    summary = "SRT on one block of samples after the other: for data to be read only once"
+    reference = "Yang, Xu, ICML 2015"
 
     block_size: int | None = counted(None, least=1)
     warm_up: float = 0.25

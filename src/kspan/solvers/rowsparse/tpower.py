@@ -28,8 +28,8 @@ from kspan.solvers.loop import Run
 from kspan.solvers.method import RowSparseMethod, counted
 from kspan.solvers.rowsparse.row_scores import (
     from_subspaces,
-    require_restarts,
     run_rule,
+    start_of,
     starting_points,
 )
 from kspan.solvers.rowsparse.srt import LENGTH
@@ -58,25 +58,31 @@ class TPower(RowSparseMethod):
     """
 
     name = "tpower"
-    summary = "features of one sparse vector, by truncated power steps"
+    summary = "the k features of one sparse leading vector, by truncated power steps"
     guarantee = "the variance of the first component never falls"
+    reference = "Yuan, Zhang, JMLR 2013"
     starts = STARTS
 
-    init: Init = "variance"
+    init: Init | None = None
     n_restarts: int = counted(1, least=1)
     gradual: bool = False
     max_iter: int = counted(200, least=0)
 
+    @property
+    def start(self) -> Init:
+        """Where it starts: at the feature with the largest variance, unless told."""
+        return start_of(self.init, self.n_restarts, "variance")
+
     def check_options(self) -> None:
         """Restarts go with random starts."""
-        require_restarts(self.n_restarts, self.init)
+        _ = self.start
 
     def run(
         self, problem: RowSparseProblem, monitor: Monitor, rng: np.random.Generator
     ) -> Solution:
         """Find the vector, then fit."""
         run = leading_vector(
-            problem.changed(n_components=1), init=self.init, rng=rng, n_restarts=self.n_restarts,
+            problem.changed(n_components=1), init=self.start, rng=rng, n_restarts=self.n_restarts,
             gradual=self.gradual, max_iter=self.max_iter, monitor=monitor,
         )  # fmt: skip
         final = problem.refit(run.best.support)

@@ -183,8 +183,9 @@ class SADMM(JointMethod):
     """
 
     name = "sadmm"
-    summary = "stabilised ADMM on the Stiefel manifold"
+    summary = "all components together: stabilised ADMM on V'V = I with an l1 or l2,1 penalty"
     guarantee = "orthonormal to 1e-10; limit points are stationary"
+    reference = "Tan et al., TKDE 2021"
     stabilised: ClassVar[bool] = True
 
     gamma: float = 0.3
@@ -200,6 +201,7 @@ class ADMM(JointMethod):
     """
 
     name = "admm"
-    summary = "plain ADMM on the Stiefel manifold"
+    summary = "all components together by plain ADMM, to compare with"
     guarantee = "orthonormal to 1e-10"
+    reference = "Tan et al., TKDE 2021"
     stabilised: ClassVar[bool] = False

@@ -41,7 +41,8 @@ class StiefelDeflation(OneByOneMethod, SplittingMethod):
     """
 
     name = "deflation"
-    summary = "SADMM for one component at a time"
+    summary = "SADMM for one component at a time: they need not be orthogonal"
+    reference = "Tan et al., TKDE 2021"
 
     gamma: float = 0.3
     stabilised: bool = True

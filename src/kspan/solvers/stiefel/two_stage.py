@@ -49,8 +49,9 @@ class TwoStage(SplittingMethod):
     """
 
     name = "two-stage"
-    summary = "SADMM scores the features, the K best are fitted again"
+    summary = "K features by their weighted loadings in SADMM, then the components on them"
     guarantee = "orthonormal on exactly K features"
+    reference = "Tan et al., TKDE 2021"
 
     n_features_to_select: int | None = None
     second_alpha: float = 0.0
