@@ -9,7 +9,7 @@ import numpy as np
 
 from kspan.arrays import FloatArray
 from kspan.covariance import Covariance
-from kspan.linalg.selection import spread
+from kspan.linalg.selection import placed
 from kspan.problem import (
     Candidate,
     ElementSparseProblem,
@@ -294,7 +294,7 @@ class _ComponentProof:
             single, single.best_from(x), self.level, monitor.inner(self.level), options
         )
         self.certificates.append(certificate)
-        return spread(certificate.weights[:, 0], certificate.support, x.size)
+        return placed(certificate.weights[:, 0], certificate.support, x.size)
 
 
 def component_problems(

@@ -2,8 +2,8 @@
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from numbers import Real
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -21,34 +21,48 @@ from kspan.problem import LoadingsSolution, Solution
 from kspan.progress import Monitor, combine, log_progress, log_reading
 from kspan.proofs.search.prover import ProofOptions
 from kspan.solvers.method import AnyMethod, Method
-from kspan.solvers.registry import as_method
+from kspan.solvers.registry import as_method, methods_for
 
 # Entries of `solver_options` that are about the proof.
 PROOF_OPTIONS = ("checkpoint", "checkpoint_every", "k_grid")
 
-# Of the parameters that every estimator has.
-COMMON_CONSTRAINTS: dict[str, list[Any]] = {
-    "scale": ["boolean"],
-    "covariance": [None, StrOptions({"precomputed"})],
-    "solver_options": [None, Mapping],
-    "time_limit": [None, Interval(Real, 0, None, closed="neither")],
-    "callback": [None, callable],
-    "verbose": ["verbose"],
-    "random_state": ["random_state"],
-}
+
+def common_constraints(problem: type) -> dict[str, list[Any]]:
+    """Return those of the parameters that every estimator has.
+
+    Parameters
+    ----------
+    problem : the kind of problem that it solves
+    """
+    return {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "solver": [StrOptions(set(methods_for(problem))), Method],
+        "scale": ["boolean"],
+        "covariance": [None, StrOptions({"precomputed"})],
+        "solver_options": [None, Mapping],
+        "time_limit": [None, Interval(Real, 0, None, closed="neither")],
+        "callback": [None, callable],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+    }
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator that looks at data through its covariance only."""
+    """An estimator that looks at data through its covariance only.
+
+    Parameters are fields: each is named once, and `__init__` does nothing but set them, as
+    scikit-learn wants it.
+    """
 
     solver: str | AnyMethod
-    scale: bool
-    covariance: str | None
-    solver_options: Mapping[str, Any] | None
-    time_limit: float | None
-    random_state: Any
-    callback: Callable[..., bool | None] | None
-    verbose: int | bool
+    scale: bool = False
+    covariance: str | None = None
+    solver_options: Mapping[str, Any] | None = None
+    time_limit: float | None = None
+    callback: Callable[..., bool | None] | None = None
+    verbose: int | bool = 0
+    random_state: Any = None
 
     def _as_covariance(self, X: Any, reset: bool) -> Covariance:
         precomputed = self.covariance == "precomputed"

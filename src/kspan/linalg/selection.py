@@ -28,13 +28,13 @@ def top_k(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:
     return np.sort(np.concatenate([above, tied]))
 
 
-def spread(values: NDArray[np.floating], places: Index, n: int) -> FloatArray:
+def placed(values: NDArray[np.floating], places: Index, n: int) -> FloatArray:
     """Return n entries, or rows, that are zero but for some values at their places.
 
     Examples
     --------
     >>> import numpy as np
-    >>> spread(np.array([1.0, 2.0]), np.array([3, 0]), 4)
+    >>> placed(np.array([1.0, 2.0]), np.array([3, 0]), 4)
     array([2., 0., 0., 1.])
     """
     whole = np.zeros((n, *values.shape[1:]))

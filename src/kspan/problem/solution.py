@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.linalg.selection import spread
+from kspan.linalg.selection import placed
 from kspan.progress import Status
 
 # A score that adds no more than this share of its variance depends on those before it.
@@ -34,7 +34,7 @@ class Candidate:
 
     def loadings(self, n_features: int) -> FloatArray:
         """Return the (d, m) matrix W; rows outside the support are zero."""
-        return spread(self.weights, self.support, n_features)
+        return placed(self.weights, self.support, n_features)
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Solution:
     @property
     def loadings(self) -> FloatArray:
         """The (d, m) matrix W with orthonormal columns; rows outside the support are zero."""
-        return spread(self.weights, self.support, self.n_features)
+        return placed(self.weights, self.support, self.n_features)
 
 
 @dataclass(frozen=True)

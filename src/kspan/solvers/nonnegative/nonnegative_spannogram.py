@@ -32,7 +32,7 @@ import numpy as np
 from kspan.arrays import FloatArray
 from kspan.covariance import UnitCovariance
 from kspan.linalg.low_rank_enumeration import LowRankOptimum, Report, enumerate_supports, prepare
-from kspan.linalg.selection import spread
+from kspan.linalg.selection import placed
 from kspan.problem import NonnegativeProblem
 from kspan.progress import Monitor, Status
 from kspan.solvers.elementsparse.signed_spannogram import require_affordable
@@ -78,7 +78,7 @@ class Spannogram(NonnegativeOneByOneMethod):
             low_rank_factor(left, self.rank), problem.n_nonzero_coefs, eliminate=self.eliminate,
             max_vertices=self.max_vertices, report=monitor.report,
         )  # fmt: skip
-        vector = spread(best.weights, best.support, problem.n_features)
+        vector = placed(best.weights, best.support, problem.n_features)
         product = left.matmat(best.weights[:, None], best.support)[:, 0]
         variance = float(vector @ product)
         status = Status.COMPLETED

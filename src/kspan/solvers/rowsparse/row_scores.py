@@ -191,35 +191,43 @@ def run_rule(
     )
 
 
-def start_of(init: Init | None, n_restarts: int, otherwise: str) -> Init:
-    """Return where to start: as told, at random for several restarts, or as the method does."""
-    if init is None:
-        return "random" if n_restarts > 1 else otherwise
-    if n_restarts > 1 and not (isinstance(init, str) and init == "random"):
-        raise ValueError("n_restarts needs init='random': other starts are always the same.")
-    return init
-
-
 @dataclass(frozen=True, eq=False)
-class RowRuleMethod(RowSparseMethod):
-    """A method that runs a rule from a start, or from the best of several random ones."""
+class RestartedMethod(RowSparseMethod):
+    """A method that goes up from a start, or from several random ones.
 
-    rule: ClassVar[RowRule]
+    Attributes
+    ----------
+    own_start : where it starts unless told
+    """
+
+    own_start: ClassVar[str] = "low-rank"
     starts = STARTS
 
     init: Init | None = None
     n_restarts: int = counted(1, least=1)
-    max_iter: int = counted(200, least=0)
-    shift: float = checked(0.0, require_shift)
 
     @property
     def start(self) -> Init:
-        """Where it starts: Go's solution, unless told."""
-        return start_of(self.init, self.n_restarts, "low-rank")
+        """Where it starts: as told, at random for several restarts, or as the method does."""
+        if self.init is None:
+            return "random" if self.n_restarts > 1 else self.own_start
+        if self.n_restarts > 1 and not (isinstance(self.init, str) and self.init == "random"):
+            raise ValueError("n_restarts needs init='random': other starts are always the same.")
+        return self.init
 
     def check_options(self) -> None:
         """Restarts go with random starts."""
         _ = self.start
+
+
+@dataclass(frozen=True, eq=False)
+class RowRuleMethod(RestartedMethod):
+    """A method that runs a rule from a start, or from the best of several random ones."""
+
+    rule: ClassVar[RowRule]
+
+    max_iter: int = counted(200, least=0)
+    shift: float = checked(0.0, require_shift)
 
     def run(
         self, problem: RowSparseProblem, monitor: Monitor, rng: np.random.Generator
