@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
+# Which module a public name is from; below, the same for type checkers.
 _HOME = {
     "Certificate": "kspan.proofs",
     "CertificateError": "kspan.proofs",
@@ -28,28 +29,7 @@ _HOME = {
     "suggest_k": "kspan.choosing_k",
     "verify": "kspan.proofs",
 }
-
-# Spelled out, so that type checkers and linters see the names too.
-__all__ = [
-    "Certificate",
-    "CertificateError",
-    "ElementSparsePCA",
-    "FeatureSparsePCA",
-    "FeatureSparseSelector",
-    "FitRecord",
-    "NonnegativeProblem",
-    "NonnegativeSparsePCA",
-    "RowSparseProblem",
-    "Solution",
-    "StiefelSparsePCA",
-    "as_covariance",
-    "certify",
-    "selection_stability",
-    "solve",
-    "sparsity_path",
-    "suggest_k",
-    "verify",
-]
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:
@@ -65,17 +45,21 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from kspan.choosing_k import selection_stability, sparsity_path, suggest_k
-    from kspan.covariance import as_covariance
-    from kspan.estimators import (
-        ElementSparsePCA,
-        FeatureSparsePCA,
-        FeatureSparseSelector,
-        NonnegativeSparsePCA,
-        StiefelSparsePCA,
-    )
-    from kspan.problem import NonnegativeProblem, RowSparseProblem
-    from kspan.problem.solution import Solution
-    from kspan.proofs import Certificate, CertificateError, verify
-    from kspan.records import FitRecord
-    from kspan.solving import certify, solve
+    from kspan.choosing_k import selection_stability as selection_stability
+    from kspan.choosing_k import sparsity_path as sparsity_path
+    from kspan.choosing_k import suggest_k as suggest_k
+    from kspan.covariance import as_covariance as as_covariance
+    from kspan.estimators import ElementSparsePCA as ElementSparsePCA
+    from kspan.estimators import FeatureSparsePCA as FeatureSparsePCA
+    from kspan.estimators import FeatureSparseSelector as FeatureSparseSelector
+    from kspan.estimators import NonnegativeSparsePCA as NonnegativeSparsePCA
+    from kspan.estimators import StiefelSparsePCA as StiefelSparsePCA
+    from kspan.problem import NonnegativeProblem as NonnegativeProblem
+    from kspan.problem import RowSparseProblem as RowSparseProblem
+    from kspan.problem.solution import Solution as Solution
+    from kspan.proofs import Certificate as Certificate
+    from kspan.proofs import CertificateError as CertificateError
+    from kspan.proofs import verify as verify
+    from kspan.records import FitRecord as FitRecord
+    from kspan.solving import certify as certify
+    from kspan.solving import solve as solve

@@ -175,17 +175,13 @@ def make_planted(
 
 
 # name: (file in the folder, key of the array). tdt2 is a scipy sparse file.
+_PLAIN = (
+    "cbcl_faces", "colon", "dlbcl", "duke", "leukemia", "lrs", "numerical_numbers", "nus_wide",
+    "prostate",
+)  # fmt: skip
 _FILES = {
-    "cbcl_faces": ("cbcl_faces.npz", "X"),
-    "colon": ("colon.npz", "X"),
-    "dlbcl": ("dlbcl.npz", "X"),
-    "duke": ("duke.npz", "X"),
-    "leukemia": ("leukemia.npz", "X"),
-    "lrs": ("lrs.npz", "X"),
+    **{name: (f"{name}.npz", "X") for name in _PLAIN},
     "lymphoma": ("lymphoma_cov.npz", "A"),
-    "numerical_numbers": ("numerical_numbers.npz", "X"),
-    "nus_wide": ("nus_wide.npz", "X"),
-    "prostate": ("prostate.npz", "X"),
     "tdt2": ("tdt2_sparse.npz", "sparse"),
 }
 _SKLEARN = {"digits": "load_digits", "wine": "load_wine", "breast_cancer": "load_breast_cancer"}

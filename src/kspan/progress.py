@@ -6,7 +6,8 @@ Every loop reports to a `Monitor` and asks it whether to go on; there is no othe
 import math
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 
@@ -264,6 +265,14 @@ class Monitor:
         self._stopped = status
         if self._parent is not None and status is not Status.TIME_LIMIT:
             self._parent.stopped = status
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Let the keyboard end what is done in the block, which goes on behind it."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.stopped = Status.INTERRUPTED
 
     def report(
         self,

@@ -9,6 +9,7 @@ import numpy as np
 
 from kspan.arrays import FloatArray
 from kspan.covariance import Covariance
+from kspan.linalg.selection import placed
 from kspan.problem import (
     Candidate,
     ElementSparseProblem,
@@ -293,9 +294,7 @@ class _ComponentProof:
             single, single.best_from(x), self.level, monitor.inner(self.level), options
         )
         self.certificates.append(certificate)
-        vector = np.zeros(x.size)
-        vector[certificate.support] = certificate.weights[:, 0]
-        return vector
+        return placed(certificate.weights[:, 0], certificate.support, x.size)
 
 
 def component_problems(

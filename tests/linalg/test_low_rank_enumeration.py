@@ -10,13 +10,18 @@ from hypothesis import strategies as st
 
 from kspan.linalg import spannogram_boxes as boxes_module
 from kspan.linalg import spannogram_sweep as sweep_module
-from kspan.linalg.low_rank_enumeration import enumerate_supports, prepare, spannogram
+from kspan.linalg.low_rank_enumeration import enumerate_supports, prepare
 from kspan.linalg.spannogram_boxes import Boxes, ascend, rule_out, selectable, starts
 from kspan.linalg.spannogram_sweep import candidate_supports, unrank, vertex_count
 from tests.effort import examples
 from tests.oracles import KINDS, draw_rows, nonnegative_optimum
 
 seeds = st.integers(0, 2**32 - 1)
+
+
+def spannogram(V, k, *, eliminate=True, report=None, n_threads=None):
+    task = prepare(V, k, eliminate=eliminate, report=report)
+    return enumerate_supports(task, report=report, n_threads=n_threads)
 
 
 def check(V, k, expected, **options):

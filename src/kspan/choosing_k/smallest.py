@@ -134,11 +134,8 @@ class QuickSolver:
         """Solve at the problem's k."""
         features, inside = self._inside(problem)
         best = low_rank_candidate(inside)
-        try:
-            with one_blas_thread():
-                best = self._solve(inside, best)
-        except KeyboardInterrupt:
-            self._monitor.stopped = Status.INTERRUPTED
+        with self._monitor.interruptible(), one_blas_thread():
+            best = self._solve(inside, best)
         self._found[problem.choice.size] = best
         return Solution.from_candidate(
             replace(best, support=features[best.support]), n_features=problem.n_features,

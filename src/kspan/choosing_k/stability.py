@@ -19,6 +19,7 @@ Reference: Nogueira, Sechidis, Brown, On the Stability of Feature Selection Algo
 """
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -323,15 +324,11 @@ def _run(task: _Task, seeds: Sequence[int], n_jobs: int | None, monitor: Monitor
 
     supports: list[Index] = []
     results = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(task)(seed) for seed in seeds)
-    try:
+    with closing(results), monitor.interruptible():  # what runs still is not waited for
         for support in results:
             supports.append(support)
             if monitor.report(len(supports) / len(seeds)) and len(supports) >= 2:
                 break
-    except KeyboardInterrupt:
-        monitor.stopped = Status.INTERRUPTED
-    finally:
-        results.close()  # what runs still is not waited for
     for seed in seeds[len(supports) : 2]:
         supports.append(task(seed))
     return supports

@@ -24,7 +24,7 @@ import numpy as np
 
 from kspan.linalg.rounding import IMPROVEMENT
 from kspan.problem import Candidate, RowSparseProblem
-from kspan.progress import Monitor, Status
+from kspan.progress import Monitor
 from kspan.solvers.method import AnyMethod
 from kspan.solvers.rowsparse.auto import Auto
 from kspan.solvers.rowsparse.candidates import Found, on_candidates, wants_candidates
@@ -185,7 +185,7 @@ def choose_supports(
 ) -> dict[int, Candidate]:  # fmt: skip
     """Return the best point for each k, or for some of them if the monitor says stop."""
     found: dict[int, Candidate] = {}
-    try:
+    with monitor.interruptible():
         if not isinstance(method, Auto):
             _solve_each(problem_at, ks, method, rng, monitor, found)
         elif wants_candidates(problem_at(ks[-1])):
@@ -194,8 +194,6 @@ def choose_supports(
             walk = Walk(problem_at, ks, rng=rng, monitor=monitor)
             found = walk.best  # what is there when an interrupt comes counts
             walk.run()
-    except KeyboardInterrupt:
-        monitor.stopped = Status.INTERRUPTED
     if not found:
         found[ks[0]] = low_rank_candidate(problem_at(ks[0]))
     return found

@@ -62,10 +62,8 @@ def demo(
     full = result.rivals[0].explained_variance
     compared = Table(title="Explained variance", title_justify="left")
     compared.add_column("method")
-    compared.add_column("features", justify="right")
-    compared.add_column("variance", justify="right")
-    compared.add_column("of all", justify="right")
-    compared.add_column("of plain PCA's", justify="right")
+    for heading in ("features", "variance", "of all", "of plain PCA's"):
+        compared.add_column(heading, justify="right")
     for rival in result.rivals:
         compared.add_row(
             rival.name,

@@ -8,7 +8,7 @@ import typer
 
 from kspan.cli import options
 from kspan.cli.errors import FAILED, check_outputs, complain, guarded, require
-from kspan.cli.inputs import Reading, feature_places, load_table, watched
+from kspan.cli.inputs import Reading, feature_places, load_table, reads_file, watched
 from kspan.cli.options import Estimator, Level
 from kspan.cli.progress import Watcher
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 @guarded
+@reads_file
 def fit(
     data: options.Data,
     n_components: options.Components = 2,
@@ -94,12 +95,8 @@ def fit(
     ] = None,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
-    transpose: options.Transpose = False,
-    delimiter: options.Delimiter = None,
-    header: options.Header = None,
-    index: options.IndexColumn = None,
-    key: options.Key = None,
-    layer: options.Layer = None,
+    *,
+    how: Reading,
 ) -> None:  # fmt: skip
     """Choose k features whose m principal components explain the most variance.
 
@@ -116,7 +113,7 @@ def fit(
         require("jinja2", "plotly", extra="report", what="--report")
     if not 0 < share <= 1:
         raise ValueError(f"--share {share} must be above 0 and at most 1.")
-    if h5ad is not None and (transpose or not data.endswith(".h5ad")):
+    if h5ad is not None and (how.transpose or not data.endswith(".h5ad")):
         raise ValueError("--h5ad writes a copy of the data: an H5AD file, cells in rows.")
     if (with_path or resamples) and estimator is not Estimator.FEATURES:
         raise ValueError(f"--path and --stability need --estimator {Estimator.FEATURES}.")
@@ -125,7 +122,6 @@ def fit(
 
     from kspan.covariance import as_covariance
 
-    how = Reading(transpose, delimiter, header, index, key, layer)
     with Watcher(quiet) as watcher:
         watcher.stage(f"reading {data}")
         table, is_covariance = load_table(data, how, quiet=quiet or as_json)
@@ -154,25 +150,12 @@ def fit(
         model.fit(measured)
         seconds = time.perf_counter() - started
         record = _record(model, measured, table, seconds, watcher, with_path, resamples)
-        _write(
-            record,
-            table,
-            watcher,
-            out=out,
-            report=report,
-            csv=csv,
-            h5ad=h5ad,
-            source=data,
-            layer=layer,
-        )
+        places = {"record": out, "report": report, "csv": csv, "h5ad": h5ad}
+        files = {name: str(place) for name, place in places.items() if place is not None}
+        _write(record, files, watcher, source=data, layer=how.layer)
 
     from kspan.cli import show
 
-    files = {
-        name: str(place)
-        for name, place in (("record", out), ("report", report), ("csv", csv), ("h5ad", h5ad))
-        if place is not None
-    }
     if as_json:
         show.write_json({**show.as_data(record), "files": files})
     else:
@@ -248,21 +231,21 @@ def _record(
 
 
 def _write(
-    record: Any, table: "Table", watcher: Watcher, *, out: Path | None, report: Path | None,
-    csv: Path | None, h5ad: Path | None, source: str, layer: str | None,
-) -> None:  # fmt: skip
-    if out is not None:
-        record.save(out)
-    if report is not None:
+    record: Any, files: dict[str, str], watcher: Watcher, *, source: str, layer: str | None
+) -> None:
+    """Write the record in every form that was asked for."""
+    if "record" in files:
+        record.save(files["record"])
+    if "report" in files:
         from kspan.report import write_report
 
         watcher.stage("report")
-        write_report(record, report)
-    if csv is not None:
+        write_report(record, files["report"])
+    if "csv" in files:
         from kspan.cli.show import write_csv
 
-        write_csv(record, csv)
-    if h5ad is not None:
+        write_csv(record, Path(files["csv"]))
+    if "h5ad" in files:
         from kspan.anndata import copy_with_result
 
-        copy_with_result(source, h5ad, record, layer=layer)
+        copy_with_result(source, files["h5ad"], record, layer=layer)

@@ -1,11 +1,14 @@
 """From what the user named to a table of numbers."""
 
 import difflib
+import functools
+import inspect
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kspan.cli import options
 from kspan.cli.errors import complain
 
 if TYPE_CHECKING:
@@ -16,12 +19,27 @@ if TYPE_CHECKING:
 class Reading:
     """How to read a file: what the options say, None for what is to be detected."""
 
-    transpose: bool = False
-    delimiter: str | None = None
-    header: bool | None = None
-    index: bool | None = None
-    key: str | None = None
-    layer: str | None = None
+    transpose: options.Transpose = False
+    delimiter: options.Delimiter = None
+    header: options.Header = None
+    index: options.IndexColumn = None
+    key: options.Key = None
+    layer: options.Layer = None
+
+
+def reads_file(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `Reading` in the place of its last parameter, `how`."""
+    signature, read = inspect.signature(command), inspect.signature(Reading).parameters
+    own = [parameter for name, parameter in signature.parameters.items() if name != "how"]
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        command(how=Reading(**{name: given.pop(name) for name in read}), **given)
+
+    run.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[*own, *read.values()]
+    )
+    return run
 
 
 def load_table(data: str, how: Reading, *, quiet: bool = True) -> tuple["Table", bool]:

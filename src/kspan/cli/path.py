@@ -7,11 +7,12 @@ import typer
 
 from kspan.cli import options
 from kspan.cli.errors import FAILED, check_outputs, complain, guarded, require
-from kspan.cli.inputs import Reading, feature_places, load_table, watched
+from kspan.cli.inputs import Reading, feature_places, load_table, reads_file, watched
 from kspan.cli.progress import Watcher
 
 
 @guarded
+@reads_file
 def path(
     data: options.Data,
     n_components: options.Components = 2,
@@ -42,12 +43,8 @@ def path(
     csv: options.Table = None,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
-    transpose: options.Transpose = False,
-    delimiter: options.Delimiter = None,
-    header: options.Header = None,
-    index: options.IndexColumn = None,
-    key: options.Key = None,
-    layer: options.Layer = None,
+    *,
+    how: Reading,
 ) -> None:  # fmt: skip
     """Show what m components explain with every number of features, and suggest one.
 
@@ -64,7 +61,6 @@ def path(
         if plot.suffix.lower() not in (".png", ".pdf", ".svg"):
             raise ValueError(f"--plot {plot}: the ending must be .png, .pdf or .svg.")
     check_outputs(plot, csv, source=data)
-    how = Reading(transpose, delimiter, header, index, key, layer)
     with Watcher(quiet) as watcher:
         watcher.stage(f"reading {data}")
         table, is_covariance = load_table(data, how, quiet=quiet or as_json)

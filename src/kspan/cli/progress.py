@@ -1,7 +1,6 @@
 """Progress on standard error: a bar on a terminal, a line every few seconds in a pipe."""
 
 import time
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
@@ -45,12 +44,7 @@ class Watcher:
             self.task = self.bar.add_task("starting", total=None)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self.bar is not None:
             self.bar.stop()
 

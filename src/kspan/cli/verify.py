@@ -7,22 +7,19 @@ import typer
 
 from kspan.cli import options
 from kspan.cli.errors import guarded
-from kspan.cli.inputs import Reading, load_table, watched
+from kspan.cli.inputs import Reading, load_table, reads_file, watched
 from kspan.cli.progress import Watcher
 
 
 @guarded
+@reads_file
 def verify(
     record: Annotated[Path, typer.Argument(help="What kspan fit --out wrote.")],
     data: options.Data,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
-    transpose: options.Transpose = False,
-    delimiter: options.Delimiter = None,
-    header: options.Header = None,
-    index: options.IndexColumn = None,
-    key: options.Key = None,
-    layer: options.Layer = None,
+    *,
+    how: Reading,
 ) -> None:
     """Check every claim of a record from the data alone: exit code 1 if one does not hold.
 
@@ -33,7 +30,6 @@ def verify(
     from kspan.records import FitRecord
 
     found = FitRecord.load(record)
-    how = Reading(transpose, delimiter, header, index, key, layer)
     with Watcher(quiet) as watcher:
         watcher.stage(f"reading {data}")
         table, _ = load_table(data, how)

@@ -14,6 +14,7 @@ from kspan.covariance.interface import Covariance, Kind
 from kspan.covariance.matrix import DenseCovariance
 from kspan.covariance.sparse_data import SparseDataCovariance
 from kspan.io import RowSource, open_data
+from kspan.io.table import not_finite
 
 
 def as_covariance(
@@ -188,13 +189,7 @@ def _require_variance(covariance: Covariance) -> None:
 
 def _describe_not_finite(X: Any, feature_names: Sequence[str] | None) -> str:
     """Say what is wrong with data whose variances came out as NaN or infinity."""
-    if scipy.sparse.issparse(X):
-        coordinates = X.tocoo()
-        bad = ~np.isfinite(coordinates.data)
-        columns, values = np.unique(coordinates.col[bad]), coordinates.data[bad]
-    else:
-        bad = ~np.isfinite(X)
-        columns, values = np.flatnonzero(bad.any(axis=0)), X[bad]
+    _, places, values = not_finite(X)
     if not values.size:
         return "The variances overflow: the data is too large. Divide it by a constant first."
     found = []
@@ -202,6 +197,7 @@ def _describe_not_finite(X: Any, feature_names: Sequence[str] | None) -> str:
         found.append(f"{nan} NaN")
     if infinite := int(np.isinf(values).sum()):
         found.append(f"{infinite} infinity (inf)")
+    columns = np.unique(places)
     first = int(columns[0])
     name = "" if feature_names is None else f" ({str(feature_names[first])!r})"
     return (

@@ -14,6 +14,7 @@ from kspan.covariance.block_kernels import product, row_digests
 from kspan.covariance.interface import Covariance, Kind
 from kspan.covariance.matrix import matrix_on
 from kspan.linalg.eigen import RESIDUAL_TOL, EigenPairs, lanczos, leading_dense
+from kspan.linalg.selection import placed
 
 # Up to this many samples or features, whichever is smaller, one product of X with itself is
 # cheaper than the products that Lanczos needs on a spectrum without gaps.
@@ -250,9 +251,7 @@ class InMemoryCovariance(DataCovariance):
 
     def _times(self, W: FloatArray, support: Index | None) -> FloatArray:
         if support is not None:
-            full = np.zeros((self.n_features, W.shape[1]))
-            full[support] = W
-            W = full
+            W = placed(W, support, self.n_features)
         return product(self.X, W)
 
     def _transposed_times(self, Z: FloatArray) -> FloatArray:

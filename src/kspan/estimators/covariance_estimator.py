@@ -2,8 +2,8 @@
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from numbers import Real
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -17,37 +17,52 @@ from sklearn.utils.validation import _check_n_features, check_is_fitted, validat
 from kspan.arrays import FloatArray
 from kspan.covariance import Covariance, as_covariance, require_built_as
 from kspan.io import Opened, open_data
+from kspan.problem import LoadingsSolution, Solution
 from kspan.progress import Monitor, combine, log_progress, log_reading
 from kspan.proofs.search.prover import ProofOptions
 from kspan.solvers.method import AnyMethod, Method
-from kspan.solvers.registry import as_method
+from kspan.solvers.registry import as_method, methods_for
 
 # Entries of `solver_options` that are about the proof.
 PROOF_OPTIONS = ("checkpoint", "checkpoint_every", "k_grid")
 
-# Of the parameters that every estimator has.
-COMMON_CONSTRAINTS: dict[str, list[Any]] = {
-    "scale": ["boolean"],
-    "covariance": [None, StrOptions({"precomputed"})],
-    "solver_options": [None, Mapping],
-    "time_limit": [None, Interval(Real, 0, None, closed="neither")],
-    "callback": [None, callable],
-    "verbose": ["verbose"],
-    "random_state": ["random_state"],
-}
+
+def common_constraints(problem: type) -> dict[str, list[Any]]:
+    """Return those of the parameters that every estimator has.
+
+    Parameters
+    ----------
+    problem : the kind of problem that it solves
+    """
+    return {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "solver": [StrOptions(set(methods_for(problem))), Method],
+        "scale": ["boolean"],
+        "covariance": [None, StrOptions({"precomputed"})],
+        "solver_options": [None, Mapping],
+        "time_limit": [None, Interval(Real, 0, None, closed="neither")],
+        "callback": [None, callable],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+    }
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator that looks at data through its covariance only."""
+    """An estimator that looks at data through its covariance only.
+
+    Parameters are fields: each is named once, and `__init__` does nothing but set them, as
+    scikit-learn wants it.
+    """
 
     solver: str | AnyMethod
-    scale: bool
-    covariance: str | None
-    solver_options: Mapping[str, Any] | None
-    time_limit: float | None
-    random_state: Any
-    callback: Callable[..., bool | None] | None
-    verbose: int | bool
+    scale: bool = False
+    covariance: str | None = None
+    solver_options: Mapping[str, Any] | None = None
+    time_limit: float | None = None
+    callback: Callable[..., bool | None] | None = None
+    verbose: int | bool = 0
+    random_state: Any = None
 
     def _as_covariance(self, X: Any, reset: bool) -> Covariance:
         precomputed = self.covariance == "precomputed"
@@ -161,11 +176,9 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
         W = np.linalg.qr(self.components_[:, support].T.astype(np.float64))[0]
         return float(np.sum(W * (covariance.submatrix(support) @ W)) / covariance.trace())
 
-    def _keep_components(
-        self, covariance: Covariance, loadings: NDArray[np.floating], variances: NDArray[Any]
-    ) -> None:
-        """Set what every estimator has: components, variances, support, centre and scale."""
-        components = loadings.T
+    def _keep(self, covariance: Covariance, solution: Solution | LoadingsSolution) -> None:
+        """Set the fitted attributes that every estimator has."""
+        components, variances = solution.loadings.T, solution.explained_variance
         # scikit-learn's PCA: the entry of largest size in each component is positive.
         largest = np.abs(components).argmax(axis=1)
         signs = np.where(components[np.arange(len(components)), largest] < 0, -1.0, 1.0)
@@ -179,14 +192,17 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
             self.n_samples_ = covariance.n_samples
         else:
             self._forget("n_samples_")
-        self.n_passes_ = covariance.n_passes
-
-    def _keep_support(self, mask: NDArray[np.bool_]) -> None:
-        """Set which features are used, by place and by name."""
-        self._support_mask = mask
-        names = getattr(self, "feature_names_in_", None)
-        chosen = np.flatnonzero(mask)
+        self._support_mask = np.zeros(covariance.n_features, dtype=bool)
+        self._support_mask[solution.support] = True
+        names, chosen = getattr(self, "feature_names_in_", None), np.sort(solution.support)
         self.selected_features_ = chosen if names is None else names[chosen]
+        self.objective_ = solution.objective
+        self.objective_history_ = solution.history
+        self.n_iter_ = solution.n_iter
+        self.solver_ = solution.solver
+        self.status_ = solution.status.value
+        self._warn_about_rank(covariance, variances)
+        self.n_passes_ = covariance.n_passes
 
     def _warn_about_rank(self, covariance: Covariance, variances: NDArray[Any]) -> None:
         """Warn when there are more components than the covariance has directions."""

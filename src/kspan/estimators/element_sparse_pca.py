@@ -1,23 +1,23 @@
 """`ElementSparsePCA`: sparse components by the methods of the field."""
 
-from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from kspan.covariance import Covariance
-from kspan.estimators.covariance_estimator import COMMON_CONSTRAINTS
+from kspan.estimators.covariance_estimator import common_constraints
 from kspan.estimators.own_features import LoadingsEstimator
 from kspan.method_tables import lists_methods
 from kspan.problem import ElementSparseProblem, LoadingsSolution, default_nonzero_coefs
 from kspan.progress import Monitor
-from kspan.solvers.method import AnyMethod, Method
+from kspan.solvers.method import AnyMethod
 from kspan.solvers.one_by_one import DEFLATIONS
-from kspan.solvers.registry import methods_for
 
 
 @lists_methods(ElementSparseProblem)
+@dataclass(eq=False, repr=False)
 class ElementSparsePCA(LoadingsEstimator):
     """Sparse PCA in which every component has k features of its own.
 
@@ -71,44 +71,19 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
         "n_nonzero_coefs": [None, Interval(Integral, 1, None, closed="left")],
-        "solver": [StrOptions(set(methods_for(ElementSparseProblem))), Method],
         "deflation": [None, StrOptions(set(DEFLATIONS))],
-        **COMMON_CONSTRAINTS,
+        **common_constraints(ElementSparseProblem),
     }
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        n_nonzero_coefs: int | None = None,
-        *,
-        solver: str | AnyMethod = "tpower",
-        deflation: str | None = None,
-        scale: bool = False,
-        covariance: str | None = None,
-        solver_options: Mapping[str, Any] | None = None,
-        time_limit: float | None = None,
-        callback: Callable[..., bool | None] | None = None,
-        verbose: int | bool = 0,
-        random_state: Any = None,
-    ):
-        self.n_components = n_components
-        self.n_nonzero_coefs = n_nonzero_coefs
-        self.solver = solver
-        self.deflation = deflation
-        self.scale = scale
-        self.covariance = covariance
-        self.solver_options = solver_options
-        self.time_limit = time_limit
-        self.callback = callback
-        self.verbose = verbose
-        self.random_state = random_state
+    n_components: int = 2
+    n_nonzero_coefs: int | None = None
+    _: KW_ONLY
+    solver: str | AnyMethod = "tpower"
+    deflation: str | None = None
 
     def _solve(self, covariance: Covariance, monitor: Monitor) -> LoadingsSolution:
-        k = self.n_nonzero_coefs
-        if k is None:
-            k = default_nonzero_coefs(covariance.n_features)
+        k = self.n_nonzero_coefs or default_nonzero_coefs(covariance.n_features)
         problem = ElementSparseProblem(covariance, self.n_components, k)
         method = self._method(ElementSparseProblem, deflation=self.deflation)
         return self._run(problem, method, monitor)

@@ -1,6 +1,6 @@
 """`NonnegativeSparsePCA`: sparse components without negative loadings, with proofs."""
 
-from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -8,22 +8,21 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from kspan.covariance import Covariance
-from kspan.estimators.covariance_estimator import COMMON_CONSTRAINTS
+from kspan.estimators.covariance_estimator import common_constraints
 from kspan.estimators.own_features import LoadingsEstimator
 from kspan.method_tables import lists_methods
 from kspan.problem import LoadingsSolution, NonnegativeProblem, default_nonzero_coefs
 from kspan.progress import Monitor
-from kspan.proofs import Certificate
 from kspan.proofs.search.prover import levels_of
-from kspan.solvers.method import AnyMethod, Method
-from kspan.solvers.nonnegative.epsilon_net import Net, achieved_by_net
-from kspan.solvers.nonnegative.nonnegative_auto import NonnegativeAuto
+from kspan.solvers.method import AnyMethod
+from kspan.solvers.nonnegative.epsilon_net import NetMethod, achieved_by_net
 from kspan.solvers.one_by_one import POSITIVE_DEFLATIONS, OneByOneMethod
 from kspan.solvers.registry import methods_for
 from kspan.solving import solve_with_proof
 
 
 @lists_methods(NonnegativeProblem)
+@dataclass(eq=False, repr=False)
 class NonnegativeSparsePCA(LoadingsEstimator):
     """Sparse PCA whose components add features up and never subtract them.
 
@@ -97,60 +96,29 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
         "n_nonzero_coefs": [None, Interval(Integral, 1, None, closed="left")],
         "rank": [Interval(Integral, 1, None, closed="left")],
         "epsilon": [Interval(Real, 0, 1, closed="right")],
-        "solver": [StrOptions(set(methods_for(NonnegativeProblem))), Method],
         "deflation": [None, StrOptions(set(POSITIVE_DEFLATIONS))],
         "certify": ["boolean", StrOptions(set(levels_of(NonnegativeProblem)))],
-        **COMMON_CONSTRAINTS,
+        **common_constraints(NonnegativeProblem),
     }
 
-    certificates_: list[Certificate]
-    epsilon_: float
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        n_nonzero_coefs: int | None = None,
-        *,
-        rank: int = 3,
-        epsilon: float = 0.1,
-        solver: str | AnyMethod = "auto",
-        deflation: str | None = None,
-        certify: bool | str = False,
-        scale: bool = False,
-        covariance: str | None = None,
-        solver_options: Mapping[str, Any] | None = None,
-        time_limit: float | None = None,
-        callback: Callable[..., bool | None] | None = None,
-        verbose: int | bool = 0,
-        random_state: Any = None,
-    ):
-        self.n_components = n_components
-        self.n_nonzero_coefs = n_nonzero_coefs
-        self.rank = rank
-        self.epsilon = epsilon
-        self.solver = solver
-        self.deflation = deflation
-        self.certify = certify
-        self.scale = scale
-        self.covariance = covariance
-        self.solver_options = solver_options
-        self.time_limit = time_limit
-        self.callback = callback
-        self.verbose = verbose
-        self.random_state = random_state
+    n_components: int = 2
+    n_nonzero_coefs: int | None = None
+    _: KW_ONLY
+    rank: int = 3
+    epsilon: float = 0.1
+    solver: str | AnyMethod = "auto"
+    deflation: str | None = None
+    certify: bool | str = False
 
     def _solve(self, covariance: Covariance, monitor: Monitor) -> LoadingsSolution:
         self._forget("certificates_", "epsilon_")
-        k = self.n_nonzero_coefs
-        if k is None:
-            k = default_nonzero_coefs(covariance.n_features)
+        k = self.n_nonzero_coefs or default_nonzero_coefs(covariance.n_features)
         problem = NonnegativeProblem(covariance, self.n_components, k)
         method = self._nonnegative_method()
-        if isinstance(method, Net | NonnegativeAuto):
+        if isinstance(method, NetMethod):
             self.epsilon_ = achieved_by_net(problem, method.rank, method.epsilon)
         if not self.certify:
             return self._run(problem, method, monitor)

@@ -29,7 +29,10 @@ class LoadingsEstimator(SparseProjection, CovarianceEstimator):
         """
         monitor = self._monitor()
         covariance = self._as_covariance(X, reset=True)
-        self._keep(covariance, self._solve(covariance, monitor))
+        solution = self._solve(covariance, monitor)
+        self._keep(covariance, solution)
+        self.orthogonality_error_ = solution.orthogonality_error
+        self.n_nonzero_coefs_ = np.count_nonzero(self.components_, axis=1)
         return self
 
     @abstractmethod
@@ -41,17 +44,3 @@ class LoadingsEstimator(SparseProjection, CovarianceEstimator):
         rng = np.random.default_rng(self._seed())
         solution: LoadingsSolution = run_method(problem, method, monitor.inner(method.name), rng)
         return solution
-
-    def _keep(self, covariance: Covariance, solution: LoadingsSolution) -> None:
-        """Set the fitted attributes."""
-        self._keep_components(covariance, solution.loadings, solution.explained_variance)
-        self._keep_support(np.asarray(self.components_.any(axis=0)))
-        self.objective_ = solution.objective
-        self.objective_history_ = solution.history
-        self.orthogonality_error_ = solution.orthogonality_error
-        self.n_nonzero_coefs_ = np.count_nonzero(self.components_, axis=1)
-        self.n_iter_ = solution.n_iter
-        self.solver_ = solution.solver
-        self.status_ = solution.status.value
-        self._warn_about_rank(covariance, solution.explained_variance)
-        self.n_passes_ = covariance.n_passes

@@ -1,8 +1,8 @@
 """What the estimators share whose components all have the same features."""
 
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -17,72 +17,42 @@ from kspan.choosing_k.features import Features, feature_indices
 from kspan.choosing_k.smallest import guesser_for, smallest_support
 from kspan.covariance import Covariance
 from kspan.covariance.streamed import RowStream, as_rows
-from kspan.estimators.covariance_estimator import COMMON_CONSTRAINTS, CovarianceEstimator
+from kspan.estimators.covariance_estimator import CovarianceEstimator, common_constraints
 from kspan.problem import RowSparseProblem, Solution
 from kspan.progress import Monitor
-from kspan.proofs import Certificate
 from kspan.proofs.search.prover import levels_of
-from kspan.solvers.method import AnyMethod, Method
-from kspan.solvers.registry import methods_for
+from kspan.solvers.method import AnyMethod
 from kspan.solvers.starts import STARTS
 from kspan.solving import prove_solution, run_method
 
 
+@dataclass(eq=False, repr=False)
 class FeatureSparseEstimator(CovarianceEstimator):
     """Choose k features whose principal components explain the most variance."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
         "n_features_to_select": [
             None,
             Interval(Integral, 1, None, closed="left"),
             Interval(Real, 0, 1, closed="neither"),
         ],
         "explained_share": [Interval(Real, 0, 1, closed="right")],
-        "solver": [StrOptions(set(methods_for(RowSparseProblem))), Method],
         "init": [None, StrOptions(set(STARTS)), "array-like"],
         "include": [None, "array-like"],
         "exclude": [None, "array-like"],
         "certify": ["boolean", StrOptions(set(levels_of(RowSparseProblem)))],
-        **COMMON_CONSTRAINTS,
+        **common_constraints(RowSparseProblem),
     }
 
-    certificate_: Certificate
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        n_features_to_select: int | float | None = None,
-        *,
-        explained_share: float = 0.9,
-        solver: str | AnyMethod = "auto",
-        init: str | NDArray[np.floating] | None = None,
-        include: Features | None = None,
-        exclude: Features | None = None,
-        scale: bool = False,
-        covariance: str | None = None,
-        certify: bool | str = False,
-        solver_options: Mapping[str, Any] | None = None,
-        time_limit: float | None = None,
-        callback: Callable[..., bool | None] | None = None,
-        verbose: int | bool = 0,
-        random_state: Any = None,
-    ):
-        self.n_components = n_components
-        self.n_features_to_select = n_features_to_select
-        self.explained_share = explained_share
-        self.solver = solver
-        self.init = init
-        self.include = include
-        self.exclude = exclude
-        self.scale = scale
-        self.covariance = covariance
-        self.certify = certify
-        self.solver_options = solver_options
-        self.time_limit = time_limit
-        self.callback = callback
-        self.verbose = verbose
-        self.random_state = random_state
+    n_components: int = 2
+    n_features_to_select: int | float | None = None
+    _: KW_ONLY
+    explained_share: float = 0.9
+    solver: str | AnyMethod = "auto"
+    init: str | NDArray[np.floating] | None = None
+    include: Features | None = None
+    exclude: Features | None = None
+    certify: bool | str = False
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -139,7 +109,8 @@ class FeatureSparseEstimator(CovarianceEstimator):
             solution, self.certificate_ = prove_solution(
                 problem, solution, method, str(level), monitor, options
             )
-        self._keep(problem, replace(solution, solver=method.name))
+        self.n_features_to_select_ = problem.n_features_to_select
+        self._keep(covariance, replace(solution, solver=method.name))
         return self
 
     def _choose(
@@ -193,19 +164,3 @@ class FeatureSparseEstimator(CovarianceEstimator):
         """Turn names, indices or a mask into indices."""
         names = getattr(self, "feature_names_in_", None)
         return feature_indices(parameter, getattr(self, parameter), n_features, names)
-
-    def _keep(self, problem: RowSparseProblem, solution: Solution) -> None:
-        """Set the fitted attributes."""
-        covariance = problem.covariance
-        self._keep_components(covariance, solution.loadings, solution.explained_variance)
-        mask = np.zeros(problem.n_features, dtype=bool)
-        mask[solution.support] = True
-        self._keep_support(mask)
-        self.objective_ = solution.objective
-        self.objective_history_ = solution.history
-        self.n_iter_ = solution.n_iter
-        self.solver_ = solution.solver
-        self.status_ = solution.status.value
-        self.n_features_to_select_ = problem.n_features_to_select
-        self._warn_about_rank(covariance, solution.explained_variance)
-        self.n_passes_ = covariance.n_passes

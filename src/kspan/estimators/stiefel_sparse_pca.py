@@ -1,6 +1,6 @@
 """`StiefelSparsePCA`: sparse components that stay orthonormal."""
 
-from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -9,13 +9,12 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from kspan.covariance import Covariance
-from kspan.estimators.covariance_estimator import COMMON_CONSTRAINTS
+from kspan.estimators.covariance_estimator import common_constraints
 from kspan.estimators.own_features import LoadingsEstimator
 from kspan.method_tables import lists_methods
 from kspan.problem import LoadingsSolution, StiefelProblem
 from kspan.progress import Monitor
-from kspan.solvers.method import AnyMethod, Method
-from kspan.solvers.registry import methods_for
+from kspan.solvers.method import AnyMethod
 from kspan.solvers.stiefel.splitting import PENALTIES
 from kspan.solvers.stiefel.stiefel_starts import STIEFEL_STARTS
 from kspan.solvers.stiefel.two_stage import TwoStage
@@ -25,6 +24,7 @@ DEFAULT_SHARE = 0.05
 
 
 @lists_methods(StiefelProblem)
+@dataclass(eq=False, repr=False)
 class StiefelSparsePCA(LoadingsEstimator):
     r"""Sparse PCA in which every component has features of its own and all stay orthonormal.
 
@@ -120,48 +120,22 @@ class StiefelSparsePCA(LoadingsEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
         "alpha": [None, Interval(Real, 0, None, closed="left")],
         "n_nonzero_coefs": [None, Interval(Integral, 1, None, closed="left")],
         "n_features_to_select": [None, Interval(Integral, 1, None, closed="left")],
         "penalty": [StrOptions(set(PENALTIES))],
-        "solver": [StrOptions(set(methods_for(StiefelProblem))), Method],
         "init": [None, StrOptions(set(STIEFEL_STARTS)), "array-like"],
-        **COMMON_CONSTRAINTS,
+        **common_constraints(StiefelProblem),
     }
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        alpha: float | None = None,
-        n_nonzero_coefs: int | None = None,
-        n_features_to_select: int | None = None,
-        penalty: str = "l1",
-        solver: str | AnyMethod = "sadmm",
-        init: str | NDArray[np.floating] | None = None,
-        scale: bool = False,
-        covariance: str | None = None,
-        solver_options: Mapping[str, Any] | None = None,
-        time_limit: float | None = None,
-        callback: Callable[..., bool | None] | None = None,
-        verbose: int | bool = 0,
-        random_state: Any = None,
-    ):
-        self.n_components = n_components
-        self.alpha = alpha
-        self.n_nonzero_coefs = n_nonzero_coefs
-        self.n_features_to_select = n_features_to_select
-        self.penalty = penalty
-        self.solver = solver
-        self.init = init
-        self.scale = scale
-        self.covariance = covariance
-        self.solver_options = solver_options
-        self.time_limit = time_limit
-        self.callback = callback
-        self.verbose = verbose
-        self.random_state = random_state
+    n_components: int = 2
+    _: KW_ONLY
+    alpha: float | None = None
+    n_nonzero_coefs: int | None = None
+    n_features_to_select: int | None = None
+    penalty: str = "l1"
+    solver: str | AnyMethod = "sadmm"
+    init: str | NDArray[np.floating] | None = None
 
     def _solve(self, covariance: Covariance, monitor: Monitor) -> LoadingsSolution:
         if self.alpha is not None and self.n_nonzero_coefs is not None:

@@ -17,7 +17,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from kspan.arrays import Index
-from kspan.io.rows import Block, RowSource
+from kspan.io.rows import Block, RowSource, checked_rows
 from kspan.io.table import Names, float_type
 
 # Results of this many blocks are merged by one task.
@@ -123,8 +123,7 @@ class DaskRows(RowSource):
 
     def _blocks(self, columns: Index | None) -> Iterator[Block]:
         """Yield the blocks one after the other, on this machine."""
-        edges = self.edges()
-        for start, stop in pairwise(edges):
+        for start, stop in pairwise(self.edges()):
             yield self._block(start, stop, columns)
 
 
@@ -139,18 +138,9 @@ def dask_source(X: Any) -> DaskRows:
 def _checked(
     block: Any, shape: tuple[int, int], dtype: Any, where: str, columns: Index | None
 ) -> Any:
-    """Return a block as it should be; say where if it is not."""
-    if not scipy.sparse.issparse(block):
-        block = np.asarray(block)
-    if block.shape != shape:
-        raise ValueError(f"{where} have shape {block.shape}, expected {shape}.")
-    if block.dtype.kind not in "biuf":
-        raise ValueError(f"{where} are not numbers, but {block.dtype}.")
-    if scipy.sparse.issparse(block):
-        block = block.tocsr()
-    if columns is not None:
-        block = block[:, columns]
-    return block.astype(dtype, copy=False)
+    """Return a block as it should be, dense or in CSR; say where if it is not."""
+    block = block.tocsr() if scipy.sparse.issparse(block) else np.asarray(block)
+    return checked_rows(block, shape, dtype, where, columns)
 
 
 def _projected(

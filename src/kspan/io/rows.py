@@ -108,8 +108,7 @@ class RowSource(ABC):
             self.on_rows(Reading(self.label, self._passes, rows, self.shape[0], seconds))
 
     def _blocks(self, columns: Index | None) -> Iterator[Block]:
-        edges = self.edges()
-        ranges = list(pairwise(edges))
+        ranges = list(pairwise(self.edges()))
         with ThreadPoolExecutor(1) as reader:
             waiting = reader.submit(self._block, *ranges[0], columns)
             for following in [*ranges[1:], None]:
@@ -200,16 +199,23 @@ class RowSource(ABC):
             values = self.read(start, stop)
         except (OSError, ValueError, RuntimeError, EOFError) as error:
             raise ValueError(f"{where} could not be read: {error}") from error
-        if values.shape != (stop - start, self.shape[1]):
-            raise ValueError(
-                f"{where} have shape {values.shape}, expected {(stop - start, self.shape[1])}: "
-                "was the data changed or cut off?"
-            )
-        if values.dtype.kind not in "biuf":
-            raise ValueError(f"{where} are not numbers, but {values.dtype}.")
-        if columns is not None:
-            values = values[:, columns]
-        return Block(start, stop, values.astype(self.dtype, copy=False))
+        shape = (stop - start, self.shape[1])
+        return Block(start, stop, checked_rows(values, shape, self.dtype, where, columns))
+
+
+def checked_rows(
+    values: Any, shape: tuple[int, int], dtype: Any, where: str, columns: Index | None
+) -> Any:
+    """Return some columns of rows, as floats; say where if they are not what they should be."""
+    if values.shape != shape:
+        raise ValueError(
+            f"{where} have shape {values.shape}, expected {shape}: was the data changed or cut off?"
+        )
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"{where} are not numbers, but {values.dtype}.")
+    if columns is not None:
+        values = values[:, columns]
+    return values.astype(dtype, copy=False)
 
 
 def _projected(values: Any, axes: NDArray[Any], origin: NDArray[Any]) -> NDArray[Any]:

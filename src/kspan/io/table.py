@@ -93,7 +93,7 @@ def require_numbers(source: str, grid: Grid) -> None:
     n, d = grid.values.shape
     if n == 0 or d == 0:
         raise refuse(source, f"the table is empty: {n} rows and {d} columns.")
-    rows, columns, values = _not_finite(grid.values)
+    rows, columns, values = not_finite(grid.values)
     if not values.size:
         return
     # Those that are missing first: whoever fills them in will look at the others too.
@@ -113,7 +113,7 @@ def require_numbers(source: str, grid: Grid) -> None:
     )
 
 
-def _not_finite(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+def not_finite(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return rows, columns and values of what is not finite."""
     sparse = hasattr(X, "tocoo")
     if np.isfinite(X.data if sparse else X).all():

@@ -35,40 +35,6 @@ DEPENDENT_TOL = 1e-12
 MAX_CONE_SWEEPS = 60
 
 
-def cone_maximum(Q: FloatArray, R: FloatArray) -> tuple[float, FloatArray] | None:
-    """Return the largest c'Qc over unit vectors with Rc ≥ 0, and c; None if there is none.
-
-    Parameters
-    ----------
-    Q : (d, d) symmetric array
-    R : (k, d) array
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> value, c = cone_maximum(np.diag([3.0, 2.0, 1.0]), np.array([[-1.0, 1.0, 0.0]]))
-    >>> value, bool(c[1] >= c[0])
-    (3.0, True)
-    >>> value, c = cone_maximum(np.diag([3.0, 1.0]), np.array([[-1.0, 1.0], [1.0, 0.0]]))
-    >>> round(value, 12), c.round(4)
-    (2.0, array([0.7071, 0.7071]))
-    """
-    # Powers of two, so that nothing is rounded and no square leaves the range of numbers.
-    unit = float(_powers_of_two(np.abs(Q).max(initial=0.0)))
-    rows = R / _powers_of_two(np.abs(R).max(axis=1, keepdims=True, initial=0.0))
-    best = np.zeros(Q.shape[0])
-    value = search_cone(
-        np.ascontiguousarray(Q / unit), np.ascontiguousarray(rows), len(R), -np.inf, best
-    )
-    return None if value == -np.inf else (float(value) * unit, best)
-
-
-def _powers_of_two(sizes: FloatArray) -> FloatArray:
-    """Return the powers of two next below positive sizes; one for zero."""
-    powers: FloatArray = np.exp2(np.floor(np.log2(np.where(sizes > 0, sizes, 1.0))))
-    return powers
-
-
 @compiled
 def search_cone(Q: FloatArray, R: FloatArray, k: int, floor: float, best: FloatArray) -> float:
     """Return the largest value above `floor` for the first k rows of R, or `floor`.

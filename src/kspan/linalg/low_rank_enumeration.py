@@ -41,14 +41,8 @@ import numpy as np
 import scipy.linalg
 
 from kspan.arrays import FloatArray, Index, Mask
-from kspan.linalg.spannogram_boxes import (
-    FEW_ROWS,
-    SLACK,
-    ascend,
-    largest_positive_rows,
-    rule_out,
-    starts,
-)
+from kspan.linalg.selection import largest_positive
+from kspan.linalg.spannogram_boxes import FEW_ROWS, SLACK, ascend, rule_out, starts
 from kspan.linalg.spannogram_sweep import (
     Map,
     Supports,
@@ -134,41 +128,19 @@ class Spannogram:
         return expected_seconds(self.n_vertices, self.V.shape[1])
 
 
-def spannogram(
-    V: FloatArray,
-    k: int,
-    *,
-    eliminate: bool = True,
-    report: Report | None = None,
-    n_threads: int | None = None,
-) -> LowRankOptimum:
-    """Find the unit vector x ≥ 0 with at most k entries and the largest ‖V'x‖.
+def prepare(
+    V: FloatArray, k: int, *, eliminate: bool = True, report: Report | None = None
+) -> Spannogram:
+    """Scale V, reduce it to its rank, rule out rows, and find a good direction to begin with.
 
     Parameters
     ----------
     V : (n, d) array
-    k : number of entries, at most; 1 ≤ k ≤ n
+    k : number of entries of x, at most; 1 ≤ k ≤ n
     eliminate : whether to rule out rows before the enumeration
     report : told the best value so far several times a second; it stops the search by returning
-        True. So does a keyboard interrupt of the enumeration.
-    n_threads : by default one for a small task, else as many as numba uses
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> V = np.array([[1.0, 0.0], [0.5, 0.8], [-0.5, 0.9], [0.3, -2.0]])
-    >>> best = spannogram(V, 2)
-    >>> best.support, best.weights.round(3), round(best.value, 3)
-    (array([0, 3]), array([0.096, 0.995]), 4.119)
+        True
     """
-    task = prepare(V, k, eliminate=eliminate, report=report)
-    return enumerate_supports(task, report=report, n_threads=n_threads)
-
-
-def prepare(
-    V: FloatArray, k: int, *, eliminate: bool = True, report: Report | None = None
-) -> Spannogram:
-    """Scale V, reduce it to its rank, rule out rows, and find a good direction to begin with."""
     sizes = np.abs(V).max(axis=1, initial=0.0)
     rows = np.flatnonzero(sizes > 0)
     if rows.size == 0:
@@ -205,7 +177,22 @@ def prepare(
 def enumerate_supports(
     task: Spannogram, *, report: Report | None = None, n_threads: int | None = None
 ) -> LowRankOptimum:
-    """Try all supports that `prepare` has left; see `spannogram`."""
+    """Find the unit vector x ≥ 0 with the largest ‖V'x‖ among all supports that are left.
+
+    Parameters
+    ----------
+    task : what `prepare` made of V and k
+    report : see there; a keyboard interrupt stops the enumeration too
+    n_threads : by default one for a small task, else as many as numba uses
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> V = np.array([[1.0, 0.0], [0.5, 0.8], [-0.5, 0.9], [0.3, -2.0]])
+    >>> best = enumerate_supports(prepare(V, 2))
+    >>> best.support, best.weights.round(3), round(best.value, 3)
+    (array([0, 3]), array([0.096, 0.995]), 4.119)
+    """
     best = _Best(task)
     complete = task.settled
     if not (task.settled or task.stopped):
@@ -255,7 +242,7 @@ class _Best:
     def __init__(self, task: Spannogram):
         self.task = task
         self.value, self.inside, self.scores = -1.0, task.fixed, np.zeros(0)
-        x = largest_positive_rows((task.V @ task.direction)[None, :], task.k)[0]
+        x = largest_positive((task.V @ task.direction)[:, None], task.k)[:, 0]
         self.offer(x > 0, task.direction)
 
     @property

@@ -1,9 +1,9 @@
-"""Picking the largest entries of a vector."""
+"""Picking the largest entries of a vector, and putting entries in their places."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kspan.arrays import FloatArray
+from kspan.arrays import FloatArray, Index
 
 
 def top_k(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:
@@ -26,6 +26,20 @@ def top_k(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:
     above = np.flatnonzero(scores > threshold)
     tied = np.flatnonzero(scores == threshold)[: k - above.size]
     return np.sort(np.concatenate([above, tied]))
+
+
+def placed(values: NDArray[np.floating], places: Index, n: int) -> FloatArray:
+    """Return n entries, or rows, that are zero but for some values at their places.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> placed(np.array([1.0, 2.0]), np.array([3, 0]), 4)
+    array([2., 0., 0., 1.])
+    """
+    whole = np.zeros((n, *values.shape[1:]))
+    whole[places] = values
+    return whole
 
 
 def largest_positive(scores: FloatArray, k: int) -> FloatArray:

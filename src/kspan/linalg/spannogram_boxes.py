@@ -37,6 +37,7 @@ from math import comb
 import numpy as np
 
 from kspan.arrays import FloatArray, Index, Mask
+from kspan.linalg.selection import largest_positive
 
 # Room for rounding: in values, relative to them; in entries of Vc, relative to the longest row.
 SLACK = 1e-12
@@ -139,15 +140,6 @@ class Remainder:
     closed: bool
 
 
-def largest_positive_rows(scores: FloatArray, k: int) -> FloatArray:
-    """Return the rows of scores with their k largest positive entries, and zeros elsewhere."""
-    n = scores.shape[1]
-    kept = np.zeros_like(scores)
-    best = np.argpartition(scores, n - k, axis=1)[:, n - k :]  # of ties, any: k at most
-    np.put_along_axis(kept, best, np.maximum(np.take_along_axis(scores, best, 1), 0.0), 1)
-    return kept
-
-
 def starts(d: int) -> FloatArray:
     """Return some directions in all parts of the sphere, to climb from."""
     axes = np.vstack([np.eye(d), -np.eye(d)])
@@ -161,7 +153,7 @@ def ascend(V: FloatArray, directions: FloatArray, k: int) -> tuple[float, FloatA
     """
     D, values = directions, np.zeros(len(directions))
     for _ in range(MAX_STEPS):
-        X = largest_positive_rows(D @ V.T, k)
+        X = largest_positive((D @ V.T).T, k).T  # twice, so that columns lie together in memory
         before, values = values, np.einsum("ij,ij->i", X, X)
         if np.all(values <= before * (1 + SLACK)):
             break

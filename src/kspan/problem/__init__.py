@@ -1,6 +1,6 @@
 """What is asked, what is allowed, and what is answered."""
 
-from kspan.problem.choice import Choice, require_count
+from kspan.problem.choice import Choice, HasChoice, require_count
 from kspan.problem.problems import (
     ElementSparseProblem,
     NonnegativeProblem,
@@ -14,6 +14,7 @@ __all__ = [
     "Candidate",
     "Choice",
     "ElementSparseProblem",
+    "HasChoice",
     "LoadingsSolution",
     "NonnegativeProblem",
     "RowSparseProblem",

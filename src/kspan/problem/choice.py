@@ -264,6 +264,32 @@ class Choice:
         return np.sort(np.append(np.setdiff1d(support, gone), come))
 
 
+class HasChoice:
+    """Something with a `choice`, of which it knows the most wanted by names of its own."""
+
+    choice: Choice
+
+    @property
+    def n_features_to_select(self) -> int:
+        """The number k of features to choose."""
+        return self.choice.size
+
+    @property
+    def n_features(self) -> int:
+        """The number d of features, allowed or not."""
+        return self.choice.n_features
+
+    @property
+    def include(self) -> Index:
+        """The features that must be chosen."""
+        return self.choice.include
+
+    @property
+    def exclude(self) -> Index:
+        """The features that must not be chosen."""
+        return self.choice.exclude
+
+
 def is_count(value: object) -> bool:
     """Say whether a value is a whole number, and not a bool."""
     return isinstance(value, Integral) and not isinstance(value, bool)

@@ -12,7 +12,7 @@ from kspan.covariance import Covariance
 from kspan.linalg.eigen import leading_stack
 from kspan.linalg.nonnegative import best_on_support
 from kspan.linalg.rounding import IMPROVEMENT
-from kspan.problem.choice import Choice, as_count, is_count
+from kspan.problem.choice import Choice, HasChoice, as_count, is_count
 from kspan.problem.solution import Candidate, LoadingsSolution, Solution
 
 # Up to this many features, the eigenproblems of many supports are solved in one call: there the
@@ -24,7 +24,7 @@ UNIT_LENGTH = 1e-9
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class RowSparseProblem:
+class RowSparseProblem(HasChoice):
     r"""Find k features whose m principal components explain the most variance.
 
     .. math:: \max_{W \in R^{d \times m}} \mathrm{tr}(W'AW)
@@ -107,26 +107,6 @@ class RowSparseProblem:
         return self.changed(covariance=covariance, choice=self.choice.on(features))
 
     @property
-    def n_features(self) -> int:
-        """The number d of features to choose from."""
-        return self.covariance.n_features
-
-    @property
-    def n_features_to_select(self) -> int:
-        """The number k of features to choose."""
-        return self.choice.size
-
-    @property
-    def include(self) -> Index:
-        """The features that must be chosen."""
-        return self.choice.include
-
-    @property
-    def exclude(self) -> Index:
-        """The features that must not be chosen."""
-        return self.choice.exclude
-
-    @property
     def allowed(self) -> Mask:
         """Which features may be chosen."""
         return self.choice.allowed
@@ -188,7 +168,33 @@ class RowSparseProblem:
 
 
 @dataclass(frozen=True)
-class ElementSparseProblem:
+class _OwnFeatures:
+    """What problems have in which every component has features of its own."""
+
+    covariance: Covariance
+    n_components: int
+
+    def __post_init__(self) -> None:
+        self._require_features("n_components")
+
+    @property
+    def n_features(self) -> int:
+        """The number d of features to choose from."""
+        return self.covariance.n_features
+
+    def _require_features(self, name: str) -> None:
+        """Raise `ValueError` unless a number is between 1 and d; make it an int."""
+        value = getattr(self, name)
+        if not is_count(value) or not 1 <= value <= self.n_features:
+            raise ValueError(
+                f"{name} must be an integer between 1 and n_features={self.n_features}, got "
+                f"{value!r}."
+            )
+        object.__setattr__(self, name, int(value))
+
+
+@dataclass(frozen=True)
+class ElementSparseProblem(_OwnFeatures):
     """Find m sparse components, each with k features of its own.
 
     Parameters
@@ -200,24 +206,11 @@ class ElementSparseProblem:
         k, the number of features in each component.
     """
 
-    covariance: Covariance
-    n_components: int
     n_nonzero_coefs: int
 
     def __post_init__(self) -> None:
-        d = self.covariance.n_features
-        for name in ("n_components", "n_nonzero_coefs"):
-            value = getattr(self, name)
-            if not is_count(value) or not 1 <= value <= d:
-                raise ValueError(
-                    f"{name} must be an integer between 1 and n_features={d}, got {value!r}."
-                )
-            object.__setattr__(self, name, int(value))
-
-    @property
-    def n_features(self) -> int:
-        """The number d of features to choose from."""
-        return self.covariance.n_features
+        super().__post_init__()
+        self._require_features("n_nonzero_coefs")
 
 
 @dataclass(frozen=True)
@@ -314,7 +307,7 @@ def _unit_scale(bases: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class StiefelProblem:
+class StiefelProblem(_OwnFeatures):
     r"""Find m sparse components that stay orthonormal.
 
     .. math:: \min_{V'V = I} -\tfrac12 \mathrm{tr}(V'AV) + α\,Ω(V)
@@ -330,18 +323,11 @@ class StiefelProblem:
         Ω: the sum of all sizes, or of the lengths of the rows, which leaves whole features out.
     """
 
-    covariance: Covariance
-    n_components: int
     alpha: float
     penalty: str = "l1"
 
     def __post_init__(self) -> None:
-        d = self.covariance.n_features
-        if not is_count(self.n_components) or not 1 <= self.n_components <= d:
-            raise ValueError(
-                f"n_components must be an integer between 1 and n_features={d}, got "
-                f"{self.n_components!r}."
-            )
+        super().__post_init__()
         if self.penalty not in ("l1", "l21"):
             raise ValueError(f"penalty must be 'l1' or 'l21', got {self.penalty!r}.")
         if not (np.isfinite(self.alpha) and self.alpha >= 0):
@@ -352,11 +338,6 @@ class StiefelProblem:
                 f"alpha={self.alpha:.6g} is too large: every component would be a single feature. "
                 f"The largest useful alpha is {largest:.6g}."
             )
-
-    @property
-    def n_features(self) -> int:
-        """The number d of features to choose from."""
-        return self.covariance.n_features
 
     @property
     def largest_alpha(self) -> float:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
+from kspan.linalg.selection import placed
 from kspan.progress import Status
 
 # A score that adds no more than this share of its variance depends on those before it.
@@ -33,9 +34,7 @@ class Candidate:
 
     def loadings(self, n_features: int) -> FloatArray:
         """Return the (d, m) matrix W; rows outside the support are zero."""
-        W = np.zeros((n_features, self.weights.shape[1]))
-        W[self.support] = self.weights
-        return W
+        return placed(self.weights, self.support, n_features)
 
 
 @dataclass(frozen=True)
@@ -82,9 +81,7 @@ class Solution:
     @property
     def loadings(self) -> FloatArray:
         """The (d, m) matrix W with orthonormal columns; rows outside the support are zero."""
-        W = np.zeros((self.n_features, self.weights.shape[1]))
-        W[self.support] = self.weights
-        return W
+        return placed(self.weights, self.support, self.n_features)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from kspan.choosing_k import SparsityPath
 from kspan.choosing_k.band import upper_band
 from kspan.covariance import Covariance
 from kspan.io import open_data
+from kspan.linalg.selection import placed
 from kspan.problem import (
     NonnegativeProblem,
     RowSparseProblem,
@@ -223,12 +224,10 @@ class Check:
             return [self.problem_at(record.support.size)]
         need(record.estimator == NONNEGATIVE, "certificates: there are none for this estimator")
         k = asked["n_nonzero_coefs"] or default_nonzero_coefs(self.d)
-        loadings = np.zeros((self.d, self.m))
-        loadings[record.support] = record.loadings
+        loadings = placed(record.loadings, record.support, self.d)
         for j, proof in enumerate(record.certificates[: self.m]):
             # In double precision, as they were taken out one after the other.
-            exact = np.zeros(self.d)
-            exact[proof.support] = proof.weights[:, 0]
+            exact = placed(proof.weights[:, 0], proof.support, self.d)
             close = np.abs(exact - loadings[:, j]).max() <= 10 * self.tol
             need(close, "loadings: not those of the certificate")
             loadings[:, j] = exact

@@ -6,7 +6,9 @@ in the folders beside this file are also known by their names (`kspan.solvers.re
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -18,11 +20,13 @@ from kspan.problem import (
     RowSparseProblem,
     Solution,
     StiefelProblem,
+    require_count,
 )
 from kspan.progress import Monitor
 
 Problem = TypeVar("Problem", contravariant=True)
 Answer = TypeVar("Answer", covariant=True)
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +59,17 @@ class Method(ABC, Generic[Problem, Answer]):
         init = getattr(self, "init", None)
         if isinstance(init, str) and init not in self.starts:
             raise ValueError(f"init must be one of {list(self.starts)} or an array, got {init!r}.")
+        for option in fields(self):
+            value, check = getattr(self, option.name), option.metadata.get("check")
+            if check and not (value is None and isinstance(None, option.type)):  # type: ignore[arg-type]
+                check(option.name, value)
         self.check_options()
 
     def check_options(self) -> None:
-        """Raise `ValueError` about options that make no sense, before any work is done."""
+        """Raise `ValueError` about options that make no sense, before any work is done.
+
+        What can be said of one option alone is said where it is declared: see `checked`.
+        """
 
     @property
     def makes_many_products(self) -> bool:
@@ -72,7 +83,7 @@ class Method(ABC, Generic[Problem, Answer]):
     @classmethod
     def options(cls) -> list[str]:
         """Return the names of its options."""
-        return [field.name for field in fields(cls)]
+        return [option.name for option in fields(cls)]
 
     @abstractmethod
     def run(self, problem: Problem, monitor: Monitor, rng: np.random.Generator) -> Answer:
@@ -113,7 +124,23 @@ class NonnegativeMethod(Method[NonnegativeProblem, LoadingsSolution]):
 AnyMethod = Method[Any, Any]
 
 
-def require_tol(tol: float) -> None:
-    """Raise `ValueError` unless a tolerance is zero or more."""
-    if not tol >= 0:
-        raise ValueError(f"tol must not be negative, got {tol!r}.")
+def checked(default: Value, check: Callable[[str, Any], None]) -> Value:
+    """Declare an option that is checked when a method is made.
+
+    Parameters
+    ----------
+    default : of the option
+    check : called with the option's name and value; not with None, if its type allows that
+    """
+    return field(default=default, metadata={"check": check})
+
+
+def counted(default: Value, *, least: int) -> Value:
+    """Declare an option that is a whole number, `least` or more."""
+    return checked(default, partial(require_count, least=least))
+
+
+def require_not_negative(name: str, value: float) -> None:
+    """Raise `ValueError` unless an option is zero or more."""
+    if not value >= 0:
+        raise ValueError(f"{name} must not be negative, got {value!r}.")

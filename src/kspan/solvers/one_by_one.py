@@ -140,6 +140,7 @@ class OneByOneMethod(Method[Any, LoadingsSolution]):
 
     def check_options(self) -> None:
         """The deflation must be one that the method can have."""
+        super().check_options()
         if self.deflation not in self.deflations:
             raise ValueError(
                 f"deflation must be one of {list(self.deflations)}, got {self.deflation!r}."
@@ -185,7 +186,7 @@ class OneByOneMethod(Method[Any, LoadingsSolution]):
         whole = monitor.inner(unit=covariance.unit)
         found: list[Component] = []
         told = whole if prove is None else monitor
-        try:
+        with monitor.interruptible():
             while len(found) < m and not told.stopped:
                 empty = _nothing(left, problem.covariance)
                 if empty and prove is None:
@@ -201,8 +202,6 @@ class OneByOneMethod(Method[Any, LoadingsSolution]):
                     found[-1] = replace(found[-1], vector=better)
                 if len(found) < m:
                     left.remove(found[-1].vector)
-        except KeyboardInterrupt:
-            monitor.stopped = Status.INTERRUPTED
         statuses = [component.status for component in found]
         if len(found) < m and (stopped := whole.stopped) is not None:
             statuses.append(stopped)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.problem import Choice
+from kspan.problem import Choice, HasChoice
 from kspan.progress import Status
 
 # All kinds of witnesses are imported here: files may hold any of them.
@@ -23,7 +23,7 @@ OPTIMAL_GAP = 1e-6
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(HasChoice):
     """A proof of how good a selection is: ``lower ≤ optimum ≤ upper``.
 
     Attributes
@@ -105,26 +105,6 @@ class Certificate:
     def confidence(self) -> float:
         """The probability that `upper` holds: 1, but for the bound of an ε-net."""
         return self.witness.confidence
-
-    @property
-    def n_features_to_select(self) -> int:
-        """The number k of features to choose."""
-        return self.choice.size
-
-    @property
-    def n_features(self) -> int:
-        """The number d of features, allowed or not."""
-        return self.choice.n_features
-
-    @property
-    def include(self) -> Index:
-        """The features that must be chosen."""
-        return self.choice.include
-
-    @property
-    def exclude(self) -> Index:
-        """The features that must not be chosen."""
-        return self.choice.exclude
 
     def upper_at(self, k: int) -> float:
         """Return an upper bound on the optimum with k features instead.

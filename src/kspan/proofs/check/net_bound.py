@@ -24,6 +24,7 @@ import numpy as np
 from kspan.arrays import FloatArray
 from kspan.linalg.directions import MAX_DIRECTIONS, net_directions, net_epsilon
 from kspan.linalg.rounding import UNIT
+from kspan.linalg.selection import largest_positive
 from kspan.proofs.check.claims import Problem, Witness, need
 from kspan.proofs.check.known import KnownFactor, KnownMatrix, checked_scale
 
@@ -104,27 +105,13 @@ def best_direction(
     for first in range(0, len(C), step):
         if out_of_time is not None and out_of_time():
             raise TimeoutError("no time for the whole net")
-        scores = C[first : first + step] @ V.T
-        for a in (np.maximum(scores, 0.0), np.maximum(-scores, 0.0)):
-            _keep_largest(a, k)
+        scores = (C[first : first + step] @ V.T).T
+        for a in (largest_positive(scores, k).T, largest_positive(-scores, k).T):
             squares = np.einsum("ij,ij->i", a, a)
             values = np.einsum("ij,ij->i", a @ V, a @ V)
             ratios = np.divide(values, squares, where=squares > 0, out=np.zeros_like(values))
             best = max(best, float(ratios.max(initial=0.0)))
     return best
-
-
-def _keep_largest(a: FloatArray, k: int) -> None:
-    """Clear all but the k largest entries of every row."""
-    n = a.shape[1]
-    if k >= n:
-        return
-    threshold = np.partition(a, n - k, axis=1)[:, n - k, None]
-    surplus = (a >= threshold).sum(axis=1) > k
-    a[a < threshold] = 0.0
-    for i in np.flatnonzero(surplus & (threshold[:, 0] > 0)):  # ties: any of them
-        tied = np.flatnonzero(a[i] == threshold[i])
-        a[i, tied[k - np.count_nonzero(a[i] > threshold[i]) :]] = 0.0
 
 
 def _tail(problem: Problem, witness: NetWitness) -> float:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index
 from kspan.problem import Choice
-from kspan.progress import Monitor, Status
+from kspan.progress import Monitor
 from kspan.proofs.check.bounds import Bound, Cones, Strengthening, dual_bound, strengthened
 from kspan.proofs.check.claims import Problem
 from kspan.proofs.check.known import KnownMatrix
@@ -344,7 +344,7 @@ class BranchAndBound:
     def run(self) -> None:
         """Go on until the gap is closed, a budget is spent, or somebody says stop."""
         s = self.s
-        try:
+        with self.monitor.interruptible():
             self.report()
             while s.gap > self.budgets.gap and s.n_nodes < self.budgets.max_nodes:
                 node = s.best_open()
@@ -352,8 +352,6 @@ class BranchAndBound:
                     break
                 self.advance(node)
                 self.report()
-        except KeyboardInterrupt:
-            self.monitor.stopped = Status.INTERRUPTED
         s.refresh()
         if self.keeper is not None:
             self.keeper.save(s)

@@ -23,7 +23,7 @@ import numpy as np
 from kspan.arrays import FloatArray
 from kspan.linalg.machine import one_blas_thread
 from kspan.problem import Candidate, Choice, NonnegativeProblem, RowSparseProblem
-from kspan.progress import Monitor, Status
+from kspan.progress import Monitor
 from kspan.proofs.check.bounds import Cones
 from kspan.proofs.check.certificate import Certificate
 from kspan.proofs.check.claims import Problem
@@ -101,14 +101,11 @@ class Prover(ABC):
     def run(self, level: str) -> Certificate:
         """Make the certificate."""
         prove_by_trace(self.proof)
-        try:
-            # Lymphoma m=1, k=10 takes 110 s with two threads and 50 s with one.
-            with one_blas_thread():
-                # Without features that vary the bound is zero, and proved.
-                for step in self.plan(level) if self.choice.features.size else []:
-                    step()
-        except KeyboardInterrupt:
-            self.proof.monitor.stopped = Status.INTERRUPTED
+        # Lymphoma m=1, k=10 takes 110 s with two threads and 50 s with one.
+        with self.proof.monitor.interruptible(), one_blas_thread():
+            # Without features that vary the bound is zero, and proved.
+            for step in self.plan(level) if self.choice.features.size else []:
+                step()
         return self.proof.certificate(level)
 
     @abstractmethod

@@ -29,12 +29,12 @@ from kspan.progress import Monitor
 from kspan.proofs.check.bounds import Strengthening, strengthened
 from kspan.proofs.search.relaxation import Relaxation
 
-Stages = tuple[tuple[float, int], ...]
-_STAGES: Stages = (
+_STAGES = (
     (0.05, 30),
     (0.01, 40),
     (0.003, 40),
 )  # (duality gap of nu relative to the bound, iterations)
+_MOST_FEATURES = 150  # that take part
 _LOG_UNIT = 3.0  # logarithms move on another scale than s
 
 
@@ -120,22 +120,15 @@ class _Objective:
 
 
 def strengthen(
-    A: FloatArray,
-    choice: Choice,
-    relax: Relaxation,
-    lower: float,
-    monitor: Monitor,
-    *,
-    max_features: int = 150,
-    stages: Stages = _STAGES,
+    A: FloatArray, choice: Choice, relax: Relaxation, lower: float, monitor: Monitor
 ) -> Strengthened | None:
     """Improve on ``relax``, the solved relaxation of A; None when nothing was gained.
 
     When the monitor says stop, the best point so far counts.
     """
     take = choice.forced | (relax.z > 1e-3)
-    if take.sum() > max_features:
-        take = choice.forced | (relax.z >= np.sort(relax.z)[-max_features])
+    if take.sum() > _MOST_FEATURES:
+        take = choice.forced | (relax.z >= np.sort(relax.z)[-_MOST_FEATURES])
     T = np.flatnonzero(take)
     inside = choice.on(T)
     if not inside.has_options:
@@ -144,12 +137,12 @@ def strengthen(
     sub = Relaxation(sub_A, relax.m, inside, start=start, monitor=monitor)
     begin = max(sub.upper, lower)
     objective = _Objective(sub_A, inside, sub)
-    sub.set_precision(stages[0][0] * begin)
+    sub.set_precision(_STAGES[0][0] * begin)
     if not sub.centre():
         return None
     x = objective.start(max(begin - lower, 1e-3 * begin))
     try:
-        for precision, n_iter in stages:
+        for precision, n_iter in _STAGES:
             sub.set_precision(precision * begin)
             x = objective.minimise(x, n_iter)
     except _OutOfTime:

@@ -34,6 +34,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
+from kspan.linalg.selection import placed
 from kspan.problem import Choice
 from kspan.proofs.check.claims import Problem
 from kspan.proofs.check.known import KnownFactor, KnownMatrix
@@ -238,9 +239,7 @@ def prove_by_split(proof: Proof, budgets: Budgets) -> None:
             break
     proof.n_eigensolves += relax.n_eigensolves
     proof.note()
-    scores = np.zeros(variances.size)
-    scores[inside] = relax.z
-    proof.improve(scores)
+    proof.improve(placed(relax.z, inside, variances.size))
 
 
 def choose_inside(variances: FloatArray, size: int, support: Index, choice: Choice) -> Index:

@@ -50,7 +50,7 @@ from kspan.covariance import Covariance, UnitCovariance
 from kspan.linalg.projections import soft_threshold
 from kspan.linalg.selection import top_k
 from kspan.linalg.stiefel import polar, qf
-from kspan.problem import ElementSparseProblem, LoadingsSolution, require_count
+from kspan.problem import ElementSparseProblem, LoadingsSolution
 from kspan.progress import Monitor, Status, worst
 from kspan.solvers.loadings import (
     fill_empty,
@@ -60,7 +60,7 @@ from kspan.solvers.loadings import (
     unit_columns,
     unit_solution,
 )
-from kspan.solvers.method import ElementSparseMethod, require_tol
+from kspan.solvers.method import ElementSparseMethod, checked, counted, require_not_negative
 from kspan.solvers.one_by_one import Component, Deflation, OneByOneMethod
 from kspan.solvers.penalty_search import KeptTrial, Trial, bisect_penalty
 from kspan.solvers.starts import Init, random_subspace
@@ -77,20 +77,21 @@ GRAM_RANK_TOL = 1e-12
 TINY = np.finfo(float).tiny
 
 
+def require_share(name: str, value: float) -> None:
+    """Raise `ValueError` unless a relative penalty is below one."""
+    if not 0 <= value < 1:
+        raise ValueError(f"{name} must be at least 0 and below 1, got {value!r}.")
+
+
 @dataclass(frozen=True, eq=False)
 class _SingleUnit(OneByOneMethod, ElementSparseMethod):
     """One unit at a time, and deflation."""
 
     norm: ClassVar[str]
 
-    penalty: float | None = None
-    tol: float = 1e-4
-    max_iter: int = 1000
-
-    def check_options(self) -> None:
-        """The penalty is a share, the tolerance one, and steps are counted."""
-        super().check_options()
-        _check(self.penalty, self.tol, self.max_iter)
+    penalty: float | None = checked(None, require_share)
+    tol: float = checked(1e-4, require_not_negative)
+    max_iter: int = counted(1000, least=1)
 
     def find(
         self, left: UnitCovariance, problem: ElementSparseProblem, start: FloatArray | None,
@@ -152,15 +153,11 @@ class _Block(ElementSparseMethod):
     norm: ClassVar[str]
     starts = ("low-rank", "variance", "random")
 
-    penalty: float | None = None
+    penalty: float | None = checked(None, require_share)
     weights: FloatArray | None = None
     init: Init = "low-rank"
-    tol: float = 1e-4
-    max_iter: int = 1000
-
-    def check_options(self) -> None:
-        """The penalty is a share, the tolerance one, and steps are counted."""
-        _check(self.penalty, self.tol, self.max_iter)
+    tol: float = checked(1e-4, require_not_negative)
+    max_iter: int = counted(1000, least=1)
 
     def run(
         self, problem: ElementSparseProblem, monitor: Monitor, rng: np.random.Generator
@@ -381,10 +378,3 @@ def _start(covariance: Covariance, m: int, init: Init, rng: np.random.Generator)
         W[np.argmax(left.current.diagonal()), j] = 1.0
         left.remove(W[:, j])
     return W
-
-
-def _check(penalty: float | None, tol: float, max_iter: int) -> None:
-    if penalty is not None and not 0 <= penalty < 1:
-        raise ValueError(f"penalty must be at least 0 and below 1, got {penalty!r}.")
-    require_tol(tol)
-    require_count("max_iter", max_iter, 1)

@@ -40,11 +40,11 @@ import numpy as np
 
 from kspan.arrays import FloatArray, Index
 from kspan.covariance import Covariance, UnitCovariance
-from kspan.problem import Candidate, ElementSparseProblem, RowSparseProblem, require_count
+from kspan.problem import Candidate, ElementSparseProblem, RowSparseProblem
 from kspan.progress import Monitor
 from kspan.solvers.loadings import refit_one
 from kspan.solvers.loop import iterate
-from kspan.solvers.method import ElementSparseMethod
+from kspan.solvers.method import ElementSparseMethod, counted
 from kspan.solvers.one_by_one import Component, OneByOneMethod
 
 # Up to this many features all columns of A are computed, to start at the longest.
@@ -79,16 +79,9 @@ class GRQI(OneByOneMethod, ElementSparseMethod):
     guarantee = "converges cubically once the features are settled"
     reference = "Kuleshov, ICML 2013"
 
-    n_power_steps: int | None = None
+    n_power_steps: int | None = counted(None, least=0)
     refine: bool = False
-    max_iter: int = 150
-
-    def check_options(self) -> None:
-        """Steps are counted."""
-        super().check_options()
-        require_count("max_iter", self.max_iter, 0)
-        if self.n_power_steps is not None:
-            require_count("n_power_steps", self.n_power_steps, 0)
+    max_iter: int = counted(150, least=0)
 
     def find(
         self, left: UnitCovariance, problem: ElementSparseProblem, start: FloatArray | None,

@@ -36,10 +36,10 @@ from kspan.arrays import FloatArray, Index, Mask
 from kspan.covariance import Covariance, UnitCovariance
 from kspan.linalg.projections import soft_threshold
 from kspan.linalg.selection import top_k
-from kspan.problem import ElementSparseProblem, require_count
+from kspan.problem import ElementSparseProblem
 from kspan.progress import Monitor
 from kspan.solvers.loadings import largest_variance, refit_one, unit_columns
-from kspan.solvers.method import ElementSparseMethod, require_tol
+from kspan.solvers.method import ElementSparseMethod, checked, counted, require_not_negative
 from kspan.solvers.one_by_one import Component, OneByOneMethod
 from kspan.solvers.penalty_search import Trial, bisect_penalty
 
@@ -70,14 +70,8 @@ class IPM(OneByOneMethod, ElementSparseMethod):
     reference = "Hein, Bühler, NIPS 2010"
 
     deflation: str = "schur"
-    tol: float = 1e-5
-    max_iter: int = 100
-
-    def check_options(self) -> None:
-        """The tolerance is one, and steps are counted."""
-        super().check_options()
-        require_tol(self.tol)
-        require_count("max_iter", self.max_iter, 1)
+    tol: float = checked(1e-5, require_not_negative)
+    max_iter: int = counted(100, least=1)
 
     def find(
         self, left: UnitCovariance, problem: ElementSparseProblem, start: FloatArray | None,

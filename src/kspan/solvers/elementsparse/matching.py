@@ -45,10 +45,10 @@ from kspan.covariance import Covariance, UnitCovariance
 from kspan.linalg.directions import MAX_DIRECTIONS, WORK_BYTES, sample_count
 from kspan.linalg.rounding import IMPROVEMENT
 from kspan.linalg.selection import top_k
-from kspan.problem import ElementSparseProblem, LoadingsSolution, require_count
+from kspan.problem import ElementSparseProblem, LoadingsSolution
 from kspan.progress import Monitor, Status
 from kspan.solvers.loadings import fill_empty, refit_one, unit_columns, unit_solution
-from kspan.solvers.method import ElementSparseMethod
+from kspan.solvers.method import ElementSparseMethod, counted
 from kspan.solvers.starts import low_rank_factor
 
 # How many sets of supports the ascent starts from.
@@ -85,18 +85,12 @@ class Matching(ElementSparseMethod):
     guarantee = "1 - ε of the optimum of a low-rank approximation, with a stated probability"
     reference = "Asteris et al., NIPS 2015"
 
-    rank: int = 3
+    rank: int = counted(3, least=1)
     epsilon: float | None = None
     delta: float | None = None
-    n_samples: int = 300
+    n_samples: int = counted(300, least=1)
     ascent: bool = True
-    max_iter: int = 100
-
-    def check_options(self) -> None:
-        """Counts are counts."""
-        require_count("rank", self.rank, 1)
-        require_count("n_samples", self.n_samples, 1)
-        require_count("max_iter", self.max_iter, 0)
+    max_iter: int = counted(100, least=0)
 
     def run(
         self, problem: ElementSparseProblem, monitor: Monitor, rng: np.random.Generator
@@ -116,14 +110,12 @@ class Matching(ElementSparseMethod):
         inner = monitor.inner(unit=covariance.unit)
         matcher = _Matcher(covariance, m, k, inner)
         status = Status.COMPLETED
-        try:
+        with inner.interruptible():
             V = low_rank_factor(covariance, rank)
             starts = matcher.scan(V, _directions(n_samples, V.shape[1], m, rng))
             if self.ascent:
                 arrived = [matcher.ascend(X, self.max_iter) for X in starts]
                 status = Status.CONVERGED if all(arrived) else Status.MAX_ITER
-        except KeyboardInterrupt:
-            inner.stopped = Status.INTERRUPTED
         loadings = fill_empty(matcher.best, covariance.diagonal())
         return unit_solution(
             loadings, covariance, solver=self.name, status=inner.stopped or status,

@@ -41,9 +41,9 @@ from kspan.linalg.spannogram_sweep import (
     vertex_count,
     worker_threads,
 )  # fmt: skip
-from kspan.problem import Candidate, ElementSparseProblem, RowSparseProblem, require_count
+from kspan.problem import Candidate, ElementSparseProblem, RowSparseProblem
 from kspan.progress import Monitor, Status
-from kspan.solvers.method import ElementSparseMethod
+from kspan.solvers.method import ElementSparseMethod, counted
 from kspan.solvers.one_by_one import Component, OneByOneMethod
 from kspan.solvers.starts import beyond_rank, low_rank_factor
 
@@ -76,17 +76,10 @@ class SignedSpannogram(OneByOneMethod, ElementSparseMethod):
     )
     reference = "Papailiopoulos et al., ICML 2013"
 
-    rank: int = 2
+    rank: int = counted(2, least=1)
     exact: bool = True
     eliminate: bool = True
-    max_vertices: int | None = 50_000_000
-
-    def check_options(self) -> None:
-        """Counts are counts."""
-        super().check_options()
-        require_count("rank", self.rank, 1)
-        if self.max_vertices is not None:
-            require_count("max_vertices", self.max_vertices, 1)
+    max_vertices: int | None = counted(50_000_000, least=1)
 
     def find(
         self, left: UnitCovariance, problem: ElementSparseProblem, start: FloatArray | None,
@@ -94,14 +87,10 @@ class SignedSpannogram(OneByOneMethod, ElementSparseMethod):
     ) -> Component:  # fmt: skip
         """Enumerate for one component."""
         scan = _SupportScan(left, problem.n_nonzero_coefs, self, monitor)
-        status = Status.COMPLETED
-        try:
-            if not scan.run():
-                status = monitor.stopped or Status.STOPPED
-        except KeyboardInterrupt:
-            status = monitor.stopped = Status.INTERRUPTED
+        with monitor.interruptible():
+            scan.run()
         vector = scan.best.loadings(problem.n_features)[:, 0]
-        return Component(vector, scan.history, scan.n_scored, status)
+        return Component(vector, scan.history, scan.n_scored, monitor.stopped or Status.COMPLETED)
 
 
 class _SupportScan:
@@ -130,19 +119,19 @@ class _SupportScan:
             scores[self.rows] = np.abs(self.V @ c)
         return self.problem.select(scores)
 
-    def run(self) -> bool:
-        """Score all supports; return whether it came to the end."""
+    def run(self) -> None:
+        """Score all supports, until the monitor says stop."""
         k, d = self.problem.choice.size, self.V.shape[1]
         if d < 2 or len(self.V) <= k:
-            return True  # there is only one support, and it is scored
+            return  # there is only one support, and it is scored
         kept = np.arange(len(self.V))
         if self.options.eliminate:
             kept = np.flatnonzero(selectable(self.V, k, self.monitor.out_of_time))
             if self.monitor.stopped:
-                return False
+                return
         V, rows = self.V[kept], self.rows[kept]
         if len(V) <= k:
-            return True
+            return
         n_vertices = vertex_count(len(V), d, signed=True)
         require_affordable(
             n_vertices, expected_seconds(n_vertices, d), self.options.max_vertices,
@@ -160,8 +149,7 @@ class _SupportScan:
                     part = supports[first : first + SCORED_AT_ONCE]
                     self._score([rows[np.flatnonzero(support)] for support in part])
                     if self.monitor.report(self.best.objective):
-                        return False
-        return True
+                        return
 
     def _floor(self) -> float:
         """What λ₁ of A_d on a support has to be above for λ₁ of A to beat the best."""

@@ -25,9 +25,9 @@ import numpy as np
 
 from kspan.arrays import FloatArray
 from kspan.covariance import UnitCovariance
-from kspan.problem import ElementSparseProblem, RowSparseProblem, require_count
+from kspan.problem import ElementSparseProblem, RowSparseProblem
 from kspan.progress import Monitor
-from kspan.solvers.method import ElementSparseMethod
+from kspan.solvers.method import ElementSparseMethod, counted
 from kspan.solvers.one_by_one import Component, OneByOneMethod
 from kspan.solvers.rowsparse.tpower import leading_vector
 from kspan.solvers.starts import STARTS, Init
@@ -57,12 +57,7 @@ class TPowerDeflated(OneByOneMethod, ElementSparseMethod):
 
     init: Init = "variance"
     gradual: bool = False
-    max_iter: int = 200
-
-    def check_options(self) -> None:
-        """Steps are counted."""
-        super().check_options()
-        require_count("max_iter", self.max_iter, 0)
+    max_iter: int = counted(200, least=0)
 
     def find(
         self, left: UnitCovariance, problem: ElementSparseProblem, start: FloatArray | None,

@@ -36,10 +36,10 @@ import numpy as np
 
 from kspan.arrays import FloatArray, Mask
 from kspan.covariance import Covariance, UnitCovariance
-from kspan.problem import NonnegativeProblem, require_count
+from kspan.problem import NonnegativeProblem
 from kspan.progress import Monitor, Status
 from kspan.solvers.loadings import largest_variance, unit_columns
-from kspan.solvers.method import require_tol
+from kspan.solvers.method import checked, counted, require_not_negative
 from kspan.solvers.one_by_one import Component, NonnegativeOneByOneMethod
 
 
@@ -64,17 +64,10 @@ class EM(NonnegativeOneByOneMethod):
     summary = "expectation and maximisation with a threshold, best of several random starts"
     reference = "Sigg, Buhmann, ICML 2008"
 
-    n_restarts: int = 5
-    max_iter: int = 100
-    tol: float = 1e-3
+    n_restarts: int = counted(5, least=1)
+    max_iter: int = counted(100, least=1)
+    tol: float = checked(1e-3, require_not_negative)
     renormalise: bool = True
-
-    def check_options(self) -> None:
-        """Counts are counts, and the tolerance is one."""
-        super().check_options()
-        require_count("n_restarts", self.n_restarts, 1)
-        require_count("max_iter", self.max_iter, 1)
-        require_tol(self.tol)
 
     def find(
         self, left: UnitCovariance, problem: NonnegativeProblem, start: FloatArray | None,

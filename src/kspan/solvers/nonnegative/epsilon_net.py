@@ -38,9 +38,10 @@ from kspan.arrays import FloatArray, Index, Mask
 from kspan.covariance import UnitCovariance
 from kspan.linalg.directions import WORK_BYTES, direction_count, net_directions, net_epsilon
 from kspan.linalg.selection import largest_positive, top_k
-from kspan.problem import LoadingsSolution, NonnegativeProblem, require_count
+from kspan.problem import LoadingsSolution, NonnegativeProblem
 from kspan.progress import Monitor, Status
 from kspan.solvers.loadings import largest_variance, unit_columns
+from kspan.solvers.method import counted
 from kspan.solvers.nonnegative.ascent import ascend
 from kspan.solvers.one_by_one import Component, NonnegativeOneByOneMethod, Prove
 from kspan.solvers.starts import low_rank_factor
@@ -58,7 +59,37 @@ POOL, MAX_POOL = 4, 64
 
 
 @dataclass(frozen=True, eq=False)
-class Net(NonnegativeOneByOneMethod):
+class NetMethod(NonnegativeOneByOneMethod):
+    """A method that begins with a net of directions in a leading eigenspace."""
+
+    rank: int = counted(3, least=1)
+    epsilon: float = 0.1
+
+    def run(
+        self, problem: NonnegativeProblem, monitor: Monitor, rng: np.random.Generator,
+        prove: Prove | None = None,
+    ) -> LoadingsSolution:  # fmt: skip
+        """Find the components, after a look at the size of the net."""
+        self._count(problem.n_features, min(self.rank, problem.n_features))  # raises if too large
+        return super().run(problem, monitor, rng, prove)
+
+    def net(self, left: UnitCovariance, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Return V, and the directions in the rows; rank 2 and below need no draws."""
+        V = low_rank_factor(left, min(self.rank, left.n_features))
+        count = self._count(left.n_features, V.shape[1])
+        return V, net_directions(V.shape[1], count, rng)
+
+    def _count(self, n_features: int, rank: int) -> int:
+        """Return the number of directions; `ValueError` if that is too large."""
+        return direction_count(self.epsilon, rank, self.chance_of_loss(n_features))
+
+    def chance_of_loss(self, n_features: int) -> float:
+        """Return δ: the probability with which more than ε may be lost."""
+        return 1.0 / max(n_features, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Net(NetMethod):
     """Nonnegative sparse components from a net of directions.
 
     Parameters
@@ -80,48 +111,30 @@ class Net(NonnegativeOneByOneMethod):
     guarantee = "1 - ε of the optimum of a low-rank approximation, with a stated probability"
     reference = "Asteris et al., ICML 2014"
 
-    rank: int = 3
-    epsilon: float = 0.1
     delta: float | None = None
     ascent: bool = False
-
-    def check_options(self) -> None:
-        """The rank is a count."""
-        super().check_options()
-        require_count("rank", self.rank, 1)
-
-    def run(
-        self, problem: NonnegativeProblem, monitor: Monitor, rng: np.random.Generator,
-        prove: Prove | None = None,
-    ) -> LoadingsSolution:  # fmt: skip
-        """Find the components, after a look at the size of the net."""
-        self._count(problem.n_features, min(self.rank, problem.n_features))  # raises if too large
-        return super().run(problem, monitor, rng, prove)
 
     def find(
         self, left: UnitCovariance, problem: NonnegativeProblem, start: FloatArray | None,
         monitor: Monitor, rng: np.random.Generator,
     ) -> Component:  # fmt: skip
-        """Scan the net for one component; rank 2 and below need no draws."""
-        n, k = problem.n_features, problem.n_nonzero_coefs
-        V = low_rank_factor(left, min(self.rank, n))
-        count = self._count(n, V.shape[1])
-        C = net_directions(V.shape[1], count, rng)
+        """Scan the net for one component."""
+        k = problem.n_nonzero_coefs
+        V, C = self.net(left, rng)
         best = scan_net(V, [k], C, n_best=N_NET_STARTS if self.ascent else 1, monitor=monitor)[0]
         x = best.vectors if best.values.size else largest_variance(left)
         if self.ascent and not monitor.stopped:
             top = ascend(left, x, k, swaps=True, monitor=monitor)
             status = Status.CONVERGED if top.converged else monitor.stopped or Status.MAX_ITER
-            return Component(top.best, top.history, count + top.n_iter, status)
+            return Component(top.best, top.history, len(C) + top.n_iter, status)
         x = x[:, 0]
         value = float(x @ left.matmat(x[:, None])[:, 0])
         monitor.report(value)
-        return Component(x, [value], count, monitor.stopped or Status.COMPLETED)
+        return Component(x, [value], len(C), monitor.stopped or Status.COMPLETED)
 
-    def _count(self, n_features: int, rank: int) -> int:
-        """Return the number of directions; `ValueError` if that is too large."""
-        delta = 1.0 / max(n_features, 2) if self.delta is None else self.delta
-        return direction_count(self.epsilon, rank, delta)
+    def chance_of_loss(self, n_features: int) -> float:
+        """Return δ."""
+        return super().chance_of_loss(n_features) if self.delta is None else self.delta
 
 
 def achieved_by_net(problem: NonnegativeProblem, rank: int, epsilon: float) -> float:

@@ -21,14 +21,13 @@ import numpy as np
 
 from kspan.arrays import FloatArray
 from kspan.covariance import UnitCovariance
-from kspan.linalg.directions import direction_count, net_directions
 from kspan.linalg.selection import top_k
-from kspan.problem import LoadingsSolution, NonnegativeProblem, require_count
+from kspan.problem import NonnegativeProblem
 from kspan.progress import Monitor, Status
+from kspan.solvers.method import counted
 from kspan.solvers.nonnegative.ascent import ascend
-from kspan.solvers.nonnegative.epsilon_net import scan_net
-from kspan.solvers.one_by_one import Component, NonnegativeOneByOneMethod, Prove
-from kspan.solvers.starts import low_rank_factor
+from kspan.solvers.nonnegative.epsilon_net import NetMethod, scan_net
+from kspan.solvers.one_by_one import Component
 
 # Candidates of the net that are starts, features of largest variance, and local maxima from
 # which swaps are tried.
@@ -36,7 +35,7 @@ N_NET, N_VARIANCE, N_SWAPPED = 20, 10, 4
 
 
 @dataclass(frozen=True, eq=False)
-class NonnegativeAuto(NonnegativeOneByOneMethod):
+class NonnegativeAuto(NetMethod):
     """Nonnegative sparse components by ascents from many starts.
 
     Parameters
@@ -54,24 +53,7 @@ class NonnegativeAuto(NonnegativeOneByOneMethod):
     guarantee = "at least that of `net`"
     reference = "this project"
 
-    rank: int = 3
-    epsilon: float = 0.1
-    n_restarts: int = 20
-
-    def check_options(self) -> None:
-        """Counts are counts."""
-        super().check_options()
-        require_count("rank", self.rank, 1)
-        require_count("n_restarts", self.n_restarts, 0)
-
-    def run(
-        self, problem: NonnegativeProblem, monitor: Monitor, rng: np.random.Generator,
-        prove: Prove | None = None,
-    ) -> LoadingsSolution:  # fmt: skip
-        """Find the components, after a look at the size of the net."""
-        n = problem.n_features
-        direction_count(self.epsilon, min(self.rank, n), 1 / max(n, 2))  # raises if too large
-        return super().run(problem, monitor, rng, prove)
+    n_restarts: int = counted(20, least=0)
 
     def find(
         self, left: UnitCovariance, problem: NonnegativeProblem, start: FloatArray | None,
@@ -97,9 +79,7 @@ class NonnegativeAuto(NonnegativeOneByOneMethod):
     ) -> FloatArray:
         """Return the starts in the columns."""
         n = left.n_features
-        V = low_rank_factor(left, min(self.rank, n))
-        count = direction_count(self.epsilon, V.shape[1], 1 / max(n, 2))
-        C = net_directions(V.shape[1], count, rng)
+        V, C = self.net(left, rng)
         scanned = scan_net(V, [k], C, n_best=N_NET, monitor=monitor)[0].vectors
         largest = top_k(left.diagonal(), min(N_VARIANCE, n))
         return np.hstack([

@@ -32,9 +32,11 @@ import numpy as np
 from kspan.arrays import FloatArray
 from kspan.covariance import UnitCovariance
 from kspan.linalg.low_rank_enumeration import LowRankOptimum, Report, enumerate_supports, prepare
-from kspan.problem import NonnegativeProblem, require_count
+from kspan.linalg.selection import placed
+from kspan.problem import NonnegativeProblem
 from kspan.progress import Monitor, Status
 from kspan.solvers.elementsparse.signed_spannogram import require_affordable
+from kspan.solvers.method import counted
 from kspan.solvers.one_by_one import Component, NonnegativeOneByOneMethod
 from kspan.solvers.starts import low_rank_factor
 
@@ -63,16 +65,9 @@ class Spannogram(NonnegativeOneByOneMethod):
     )
     reference = "Asteris et al., ICML 2014"
 
-    rank: int = 3
+    rank: int = counted(3, least=1)
     eliminate: bool = True
-    max_vertices: int | None = 50_000_000
-
-    def check_options(self) -> None:
-        """Counts are counts."""
-        super().check_options()
-        require_count("rank", self.rank, 1)
-        if self.max_vertices is not None:
-            require_count("max_vertices", self.max_vertices, 1)
+    max_vertices: int | None = counted(50_000_000, least=1)
 
     def find(
         self, left: UnitCovariance, problem: NonnegativeProblem, start: FloatArray | None,
@@ -83,8 +78,7 @@ class Spannogram(NonnegativeOneByOneMethod):
             low_rank_factor(left, self.rank), problem.n_nonzero_coefs, eliminate=self.eliminate,
             max_vertices=self.max_vertices, report=monitor.report,
         )  # fmt: skip
-        vector = np.zeros(problem.n_features)
-        vector[best.support] = best.weights
+        vector = placed(best.weights, best.support, problem.n_features)
         product = left.matmat(best.weights[:, None], best.support)[:, 0]
         variance = float(vector @ product)
         status = Status.COMPLETED

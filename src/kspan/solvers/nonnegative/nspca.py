@@ -42,10 +42,10 @@ import numpy as np
 
 from kspan.arrays import FloatArray
 from kspan.covariance import Covariance, UnitCovariance
-from kspan.problem import LoadingsSolution, NonnegativeProblem, require_count
+from kspan.problem import LoadingsSolution, NonnegativeProblem
 from kspan.progress import Monitor, Status, worst
 from kspan.solvers.loadings import fill_empty, joint_variance, unit_columns, unit_solution
-from kspan.solvers.method import NonnegativeMethod, require_tol
+from kspan.solvers.method import NonnegativeMethod, checked, counted, require_not_negative
 from kspan.solvers.penalty_search import Trial
 
 # Up to this many features A is formed; wide data never needs it.
@@ -88,19 +88,16 @@ class NSPCA(NonnegativeMethod):
     alpha: float = 3.0
     beta: float | None = None
     cut: bool = True
-    n_restarts: int = 5
-    max_iter: int = 500
-    tol: float = 1e-5
+    n_restarts: int = counted(5, least=1)
+    max_iter: int = counted(500, least=1)
+    tol: float = checked(1e-5, require_not_negative)
 
     def check_options(self) -> None:
-        """Weights are in range, and counts are counts."""
+        """Weights are in range."""
         if not (np.isfinite(self.alpha) and self.alpha > 0):
             raise ValueError(f"alpha must be a positive number, got {self.alpha!r}.")
         if self.beta is not None and not (np.isfinite(self.beta) and self.beta >= 0):
             raise ValueError(f"beta must be a finite number, 0 or more, got {self.beta!r}.")
-        require_count("n_restarts", self.n_restarts, 1)
-        require_count("max_iter", self.max_iter, 1)
-        require_tol(self.tol)
 
     def run(
         self, problem: NonnegativeProblem, monitor: Monitor, rng: np.random.Generator
@@ -112,7 +109,7 @@ class NSPCA(NonnegativeMethod):
         best = _BetasTried()
         history: list[float] = []
         n_iter = 0
-        try:
+        with inner.interruptible():
             descent = _Descent(covariance, self, inner)
             for _ in range(self.n_restarts):
                 tried = descent.tried(descent.start(rng.random((d, m))), k)
@@ -122,8 +119,6 @@ class NSPCA(NonnegativeMethod):
                     best = tried
                 if inner.stopped:
                     break
-        except KeyboardInterrupt:
-            inner.stopped = Status.INTERRUPTED
         found = np.zeros((d, m)) if best.loadings is None else best.loadings
         loadings = fill_empty(found, covariance.diagonal())
         history = [*history, joint_variance(covariance, loadings)]

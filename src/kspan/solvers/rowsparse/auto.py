@@ -23,9 +23,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kspan.linalg.machine import one_blas_thread
-from kspan.problem import Candidate, RowSparseProblem, Solution, require_count
+from kspan.problem import Candidate, RowSparseProblem, Solution
 from kspan.progress import Monitor, Status
-from kspan.solvers.method import RowSparseMethod
+from kspan.solvers.method import RowSparseMethod, counted
 from kspan.solvers.rowsparse.candidates import Found, on_candidates, wants_candidates
 from kspan.solvers.rowsparse.fps import convex_candidate
 from kspan.solvers.rowsparse.go import low_rank_candidate
@@ -66,16 +66,10 @@ class Auto(RowSparseMethod):
     starts = STARTS
 
     init: Init = "low-rank"
-    n_restarts: int | None = None
-    max_iter: int = IPU_STEPS
-    max_sweeps: int = SWEEPS
-    n_kicks: int | None = None
-
-    def check_options(self) -> None:
-        """Budgets are counts."""
-        for name in ("n_restarts", "n_kicks", "max_iter", "max_sweeps"):
-            if (count := getattr(self, name)) is not None:
-                require_count(name, count, 0)
+    n_restarts: int | None = counted(None, least=0)
+    max_iter: int = counted(IPU_STEPS, least=0)
+    max_sweeps: int = counted(SWEEPS, least=0)
+    n_kicks: int | None = counted(None, least=0)
 
     def run(
         self, problem: RowSparseProblem, monitor: Monitor, rng: np.random.Generator
@@ -87,11 +81,8 @@ class Auto(RowSparseMethod):
             problem, low_rank_candidate(problem), monitor, max_iter=self.max_iter,
             max_sweeps=self.max_sweeps,
         )  # fmt: skip
-        try:
-            with one_blas_thread():
-                self._climb(climber, rng)
-        except KeyboardInterrupt:
-            monitor.stopped = Status.INTERRUPTED
+        with monitor.interruptible(), one_blas_thread():
+            self._climb(climber, rng)
         best = climber.best
         return Solution.from_candidate(
             best, n_features=problem.n_features, solver=self.name,

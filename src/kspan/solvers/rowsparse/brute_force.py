@@ -56,8 +56,7 @@ class BruteForce(RowSparseMethod):
         first = low_rank_candidate(problem)
         best_value, best_support = first.objective / unit, first.support
         history: list[float] = []
-        status = Status.COMPLETED
-        try:
+        with monitor.interruptible():
             for supports in choice.supports():
                 places = np.searchsorted(pool, supports)
                 stack = A[places[:, :, None], places[:, None, :]]
@@ -70,13 +69,11 @@ class BruteForce(RowSparseMethod):
                         best_support = supports[promising[winner]]
                 history.append(best_value * unit)
                 if monitor.report(history[-1]):
-                    status = monitor.stopped or status
                     break
-        except KeyboardInterrupt:
-            status = monitor.stopped = Status.INTERRUPTED
         return Solution.from_candidate(
             problem.refit(best_support), n_features=problem.n_features, solver=self.name,
-            status=status, history=history or [best_value * unit], n_iter=len(history),
+            status=monitor.stopped or Status.COMPLETED,
+            history=history or [best_value * unit], n_iter=len(history),
         )  # fmt: skip
 
 

@@ -25,7 +25,13 @@ import numpy as np
 from kspan.linalg.eigen import leading_dense
 from kspan.problem import Candidate, RowSparseProblem, Solution
 from kspan.progress import Monitor, Status
-from kspan.solvers.method import RowSparseMethod
+from kspan.solvers.method import RowSparseMethod, checked
+
+
+def require_shift(name: str, shift: float) -> None:
+    """Raise `ValueError` unless a shift can be added to the eigenvalues of A."""
+    if not (np.isfinite(shift) and shift >= 0):
+        raise ValueError(f"{name} must be a finite number, 0 or more, got {shift!r}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +55,7 @@ class Go(RowSparseMethod):
     reference = "Tian et al., NeurIPS 2020"
 
     refine: bool = True
-    shift: float = 0.0
-
-    def check_options(self) -> None:
-        """The shift is a number."""
-        require_shift(self.shift)
+    shift: float = checked(0.0, require_shift)
 
     @property
     def makes_many_products(self) -> bool:
@@ -72,21 +74,14 @@ def one_step_solution(
     problem: RowSparseProblem, candidate: Candidate, name: str, monitor: Monitor
 ) -> Solution:
     """Report and dress up the point of a method that takes one step."""
-    status = Status.COMPLETED
-    try:
+    with monitor.interruptible():
         monitor.report(candidate.objective)
-    except KeyboardInterrupt:
-        status = monitor.stopped = Status.INTERRUPTED
+    interrupted = monitor.stopped is Status.INTERRUPTED
+    status = Status.INTERRUPTED if interrupted else Status.COMPLETED
     return Solution.from_candidate(
         candidate, n_features=problem.n_features, solver=name, status=status,
         history=[candidate.objective], n_iter=1,
     )  # fmt: skip
-
-
-def require_shift(shift: float) -> None:
-    """Raise `ValueError` unless a shift can be added to the eigenvalues of A."""
-    if not (np.isfinite(shift) and shift >= 0):
-        raise ValueError(f"shift must be a finite number, 0 or more, got {shift!r}.")
 
 
 def low_rank_candidate(

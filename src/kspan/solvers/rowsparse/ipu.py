@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kspan.arrays import FloatArray
+from kspan.solvers.method import counted
 from kspan.solvers.rowsparse.row_scores import RowRule, RowRuleMethod
 
 
@@ -62,7 +63,7 @@ class IPU(RowRuleMethod):
     reference = "Tian et al., NeurIPS 2020"
     rule = PROXY
 
-    max_iter: int = 20
+    max_iter: int = counted(20, least=0)
 
     @property
     def makes_many_products(self) -> bool:

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.linalg.selection import top_k
+from kspan.linalg.selection import placed, top_k
 from kspan.problem import Candidate, Choice, RowSparseProblem
 from kspan.problem.problems import STACK_LIMIT
 from kspan.progress import Monitor
@@ -102,8 +102,7 @@ def shrink(problem: RowSparseProblem, candidate: Candidate) -> Candidate:
     support, choice = candidate.support, problem.choice
     shares = (candidate.weights**2) @ candidate.variances
     if choice.size < support.size - 1:
-        scores = np.zeros(problem.n_features)
-        scores[support] = shares
+        scores = placed(shares, support, problem.n_features)
         inside = problem.changed(choice=choice.within(support))
         return problem.refit(inside.select(scores))
     free = choice.leaving(support)

@@ -22,11 +22,11 @@ from typing import ClassVar
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.problem import Candidate, RowSparseProblem, Solution, require_count
+from kspan.problem import Candidate, RowSparseProblem, Solution
 from kspan.problem.problems import STACK_LIMIT
 from kspan.progress import Monitor, Status
 from kspan.solvers.loop import Run, iterate
-from kspan.solvers.method import RowSparseMethod
+from kspan.solvers.method import RowSparseMethod, checked, counted
 from kspan.solvers.rowsparse.fps import convex_candidate
 from kspan.solvers.rowsparse.go import low_rank_candidate, require_shift
 from kspan.solvers.starts import STARTS, Init, given_subspace, random_subspace, variance_subspace
@@ -191,38 +191,43 @@ def run_rule(
     )
 
 
-def start_of(init: Init | None, n_restarts: int, otherwise: str) -> Init:
-    """Return where to start: as told, at random for several restarts, or as the method does."""
-    require_count("n_restarts", n_restarts, 1)
-    if init is None:
-        return "random" if n_restarts > 1 else otherwise
-    if n_restarts > 1 and not (isinstance(init, str) and init == "random"):
-        raise ValueError("n_restarts needs init='random': other starts are always the same.")
-    return init
-
-
 @dataclass(frozen=True, eq=False)
-class RowRuleMethod(RowSparseMethod):
-    """A method that runs a rule from a start, or from the best of several random ones."""
+class RestartedMethod(RowSparseMethod):
+    """A method that goes up from a start, or from several random ones.
 
-    rule: ClassVar[RowRule]
+    Attributes
+    ----------
+    own_start : where it starts unless told
+    """
+
+    own_start: ClassVar[str] = "low-rank"
     starts = STARTS
 
     init: Init | None = None
-    n_restarts: int = 1
-    max_iter: int = 200
-    shift: float = 0.0
+    n_restarts: int = counted(1, least=1)
 
     @property
     def start(self) -> Init:
-        """Where it starts: Go's solution, unless told."""
-        return start_of(self.init, self.n_restarts, "low-rank")
+        """Where it starts: as told, at random for several restarts, or as the method does."""
+        if self.init is None:
+            return "random" if self.n_restarts > 1 else self.own_start
+        if self.n_restarts > 1 and not (isinstance(self.init, str) and self.init == "random"):
+            raise ValueError("n_restarts needs init='random': other starts are always the same.")
+        return self.init
 
     def check_options(self) -> None:
-        """Restarts go with random starts; counts and the shift are in range."""
+        """Restarts go with random starts."""
         _ = self.start
-        require_count("max_iter", self.max_iter, 0)
-        require_shift(self.shift)
+
+
+@dataclass(frozen=True, eq=False)
+class RowRuleMethod(RestartedMethod):
+    """A method that runs a rule from a start, or from the best of several random ones."""
+
+    rule: ClassVar[RowRule]
+
+    max_iter: int = counted(200, least=0)
+    shift: float = checked(0.0, require_shift)
 
     def run(
         self, problem: RowSparseProblem, monitor: Monitor, rng: np.random.Generator

@@ -27,9 +27,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from kspan.arrays import FloatArray
-from kspan.problem import RowSparseProblem, Solution, require_count
+from kspan.problem import RowSparseProblem, Solution
 from kspan.progress import Monitor, Status
-from kspan.solvers.method import RowSparseMethod
+from kspan.solvers.method import RowSparseMethod, counted
 from kspan.solvers.rowsparse.row_scores import RowRule, RowRuleMethod, row_norms
 from kspan.solvers.starts import random_subspace
 
@@ -77,13 +77,11 @@ class StreamingSRT(RowSparseMethod):
     summary = "SRT on one block of samples after the other: for data to be read only once"
     reference = "Yang, Xu, ICML 2015"
 
-    block_size: int | None = None
+    block_size: int | None = counted(None, least=1)
     warm_up: float = 0.25
 
     def check_options(self) -> None:
-        """A block has samples, and the warm-up is a share."""
-        if self.block_size is not None:
-            require_count("block_size", self.block_size, 1)
+        """The warm-up is a share."""
         if not 0 <= self.warm_up <= 1:
             raise ValueError(f"warm_up must be a share between 0 and 1, got {self.warm_up}.")
 
@@ -96,8 +94,8 @@ class StreamingSRT(RowSparseMethod):
         block_size, n_warm = self._blocks(problem)
         nothing = np.finfo(float).eps * float(covariance.diagonal().max())
         W = random_subspace(d, m, rng)
-        S, n_iter, status = W, 0, Status.COMPLETED
-        try:
+        S, n_iter = W, 0
+        with monitor.interruptible():
             for block in covariance.row_blocks(block_size):
                 n_iter += 1
                 product = block.matmat(W)
@@ -109,15 +107,12 @@ class StreamingSRT(RowSparseMethod):
                         W = np.zeros((d, m))
                         W[support] = _basis(S[support])
                 if monitor.report(float("nan")):
-                    status = monitor.stopped or status
                     break
-        except KeyboardInterrupt:
-            status = monitor.stopped = Status.INTERRUPTED
         support = problem.select(row_norms(S))
         best = problem.on_span(support, S[support])
         return Solution.from_candidate(
-            best, n_features=d, solver=self.name, status=status, history=[best.objective],
-            n_iter=n_iter,
+            best, n_features=d, solver=self.name, status=monitor.stopped or Status.COMPLETED,
+            history=[best.objective], n_iter=n_iter,
         )  # fmt: skip
 
     def _blocks(self, problem: RowSparseProblem) -> tuple[int, int]:

@@ -22,25 +22,25 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kspan.problem import Candidate, RowSparseProblem, Solution, require_count
+from kspan.problem import Candidate, RowSparseProblem, Solution
 from kspan.progress import Monitor
 from kspan.solvers.loop import Run
-from kspan.solvers.method import RowSparseMethod
+from kspan.solvers.method import counted
 from kspan.solvers.rowsparse.row_scores import (
+    RestartedMethod,
     from_subspaces,
     run_rule,
-    start_of,
     starting_points,
 )
 from kspan.solvers.rowsparse.srt import LENGTH
-from kspan.solvers.starts import STARTS, Init
+from kspan.solvers.starts import Init
 
 # Cardinalities of the gradual start, in multiples of k.
 GRADUAL = (8, 4, 2)
 
 
 @dataclass(frozen=True, eq=False)
-class TPower(RowSparseMethod):
+class TPower(RestartedMethod):
     """One sparse vector by the truncated power method; all components fitted on its support.
 
     Reports tell the variance of the one vector.
@@ -61,22 +61,10 @@ class TPower(RowSparseMethod):
     summary = "the k features of one sparse leading vector, by truncated power steps"
     guarantee = "the variance of the first component never falls"
     reference = "Yuan, Zhang, JMLR 2013"
-    starts = STARTS
+    own_start = "variance"
 
-    init: Init | None = None
-    n_restarts: int = 1
     gradual: bool = False
-    max_iter: int = 200
-
-    @property
-    def start(self) -> Init:
-        """Where it starts: at the feature with the largest variance, unless told."""
-        return start_of(self.init, self.n_restarts, "variance")
-
-    def check_options(self) -> None:
-        """Restarts go with random starts; steps are counted."""
-        _ = self.start
-        require_count("max_iter", self.max_iter, 0)
+    max_iter: int = counted(200, least=0)
 
     def run(
         self, problem: RowSparseProblem, monitor: Monitor, rng: np.random.Generator

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kspan.arrays import FloatArray, Mask
-from kspan.linalg.selection import top_k
+from kspan.linalg.selection import placed, top_k
 from kspan.problem import LoadingsSolution, StiefelProblem
 from kspan.progress import Deadline, Monitor, Status
 from kspan.solvers.stiefel.pattern import (
@@ -78,9 +78,7 @@ class Joint:
         if missing > 0:  # orthonormal components need as many features as there are of them
             mask[top_k(np.where(used, -1.0, np.linalg.norm(V, axis=1)), missing)] = True
         rows = np.flatnonzero(mask.any(axis=1))
-        full = np.zeros_like(V)
-        full[rows] = on_pattern(V[rows], mask[rows], deadline)
-        return full
+        return placed(on_pattern(V[rows], mask[rows], deadline), rows, len(V))
 
     def objective(self, V: FloatArray) -> float:
         """Return -½tr(V'SV) + αΩ(V)."""
@@ -103,9 +101,7 @@ class Joint:
                 lambda W: part.matmat(W) / self.unit, V[rows], mask[rows], alpha, self.penalty,
                 max_iter=5, monitor=self.monitor,
             )  # fmt: skip
-        full = np.zeros_like(V)
-        full[rows] = W
-        return full, value
+        return placed(W, rows, len(V)), value
 
     def answer(self, V: FloatArray, status: Status, solver: str) -> LoadingsSolution:
         """Sort the components by variance and dress them up; the history is in data units."""

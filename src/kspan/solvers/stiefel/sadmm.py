@@ -35,13 +35,13 @@ import numpy as np
 from kspan.arrays import Index
 from kspan.covariance import Covariance, DenseCovariance
 from kspan.linalg.selection import top_k
-from kspan.problem import LoadingsSolution, StiefelProblem, require_count
+from kspan.problem import LoadingsSolution, StiefelProblem
 from kspan.progress import Monitor
-from kspan.solvers.method import StiefelMethod
+from kspan.solvers.method import StiefelMethod, counted
 from kspan.solvers.starts import Init
 from kspan.solvers.stiefel.cardinality import with_cardinality
 from kspan.solvers.stiefel.joint import Joint
-from kspan.solvers.stiefel.splitting import Settings, Split
+from kspan.solvers.stiefel.splitting import LoopOptions, Settings, Split
 from kspan.solvers.stiefel.stiefel_starts import PORTFOLIO, STIEFEL_STARTS, starting_points
 
 # "auto" compares its starts on at most so many features, for so many steps, and with γ and ρ
@@ -51,20 +51,18 @@ SCOUT_GAIN = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class SplittingMethod(StiefelMethod):
-    """A method that runs the splitting loop: its options, without γ."""
+class _StartedMethod(StiefelMethod):
+    """Where the loop starts, and what it is to find."""
 
     starts = STIEFEL_STARTS
 
     init: Init = "auto"
-    n_nonzero_coefs: int | None = None
-    rho: float = 0.3
-    rho_max: float = 10.0
-    beta: float = 1.05
-    v_step: str = "polar"
-    v_iter: int | None = None
-    max_iter: int = 300
-    tol: float = 1e-4
+    n_nonzero_coefs: int | None = counted(None, least=1)
+
+
+@dataclass(frozen=True, eq=False)
+class SplittingMethod(LoopOptions, _StartedMethod):
+    """A method that runs the splitting loop: its options, without γ."""
 
     @property
     def settings(self) -> Settings:
@@ -74,8 +72,6 @@ class SplittingMethod(StiefelMethod):
 
     def check_options(self) -> None:
         """The parameters of the loop are in range."""
-        if self.n_nonzero_coefs is not None:
-            require_count("n_nonzero_coefs", self.n_nonzero_coefs, 1)
         _ = self.settings
 
 

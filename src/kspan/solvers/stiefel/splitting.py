@@ -206,14 +206,13 @@ class _Line:
 LOOK_EVERY = 10
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Parameters of the loop, in units of the largest eigenvalue.
+@dataclass(frozen=True, eq=False)
+class LoopOptions:
+    """Parameters that both forms of the loop have, in units of the largest eigenvalue.
 
     Attributes
     ----------
-    stabilised : t = γ and not t = ρ
-    gamma, rho, rho_max, beta : γ, the first ρ, the largest ρ, and by how much it grows
+    rho, rho_max, beta : the first ρ, the largest ρ, and by how much it grows
     v_step : "polar", or "cg" for the paper's conjugate gradients
     v_iter : steps of that; by default 1 of the first kind, 30 of the second
     max_iter : outer steps
@@ -221,8 +220,6 @@ class Settings:
         steps and V and Υ agree to 50 times it
     """
 
-    stabilised: bool = True
-    gamma: float = 0.3
     rho: float = 0.3
     rho_max: float = 10.0
     beta: float = 1.05
@@ -230,6 +227,20 @@ class Settings:
     v_iter: int | None = None
     max_iter: int = 300
     tol: float = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Settings(LoopOptions):
+    """What the loop is run with: γ and which form of it, beside the options of both.
+
+    Attributes
+    ----------
+    stabilised : t = γ and not t = ρ
+    gamma : γ
+    """
+
+    stabilised: bool = True
+    gamma: float = 0.3
 
     def __post_init__(self) -> None:
         for name in ("gamma", "rho", "rho_max", "tol"):
@@ -313,7 +324,7 @@ def split(
     active = np.arange(s)
     SV = image(state.V)
     values = np.full(s, np.inf)  # the objective when it was last looked at
-    try:
+    with monitor.interruptible():
         while active.size:
             V, Y, dual = state.V[active], state.Y[active], state.dual[active]
             N = rho * Y - dual
@@ -327,7 +338,6 @@ def split(
             variance, cost = 0.5 * np.sum(V * SV, axis=(1, 2)), alpha * penalty.value(V)
             state.history.append(float((cost - variance).min()))
             if monitor.report(2 * float(variance.max())):
-                state.stopped = monitor.stopped
                 break
             if state.n_iter >= settings.max_iter:
                 break
@@ -339,8 +349,7 @@ def split(
                 values[active] = now
                 state.finished[active[~still]] = True
                 active, SV = active[still], SV[still]
-    except KeyboardInterrupt:
-        state.stopped = monitor.stopped = Status.INTERRUPTED
+    state.stopped = monitor.stopped
     return state
 
 

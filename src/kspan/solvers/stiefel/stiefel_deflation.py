@@ -47,11 +47,6 @@ class StiefelDeflation(OneByOneMethod, SplittingMethod):
     gamma: float = 0.3
     stabilised: bool = True
 
-    def check_options(self) -> None:
-        """The deflation is known, and the parameters of the loop are in range."""
-        OneByOneMethod.check_options(self)
-        SplittingMethod.check_options(self)
-
     def find(
         self, left: UnitCovariance, problem: StiefelProblem, start: FloatArray | None,
         monitor: Monitor, rng: np.random.Generator,

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kspan.linalg.selection import top_k
+from kspan.linalg.selection import placed, top_k
 from kspan.problem import LoadingsSolution, StiefelProblem, default_nonzero_coefs, require_count
 from kspan.progress import Monitor
 from kspan.solvers.stiefel.sadmm import SplittingMethod, prepare, solve_jointly
@@ -77,8 +77,7 @@ class TwoStage(SplittingMethod):
             inside = solve_jointly(
                 second, self.settings, monitor, "auto", rng, self.n_nonzero_coefs, self.name
             ).loadings
-        full = np.zeros_like(V)
-        full[chosen] = inside
+        full = placed(inside, chosen, len(V))
         return first.answer(full, monitor.stopped or state.status(winner), self.name)
 
     def _size(self, problem: StiefelProblem) -> int:
