@@ -59,8 +59,17 @@ def references(X):
     return {name: clone(estimator).fit(X) for name, estimator in ESTIMATORS.items()}
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
-@pytest.mark.parametrize("backend", BACKENDS)
+# Every form of data with two estimators, every estimator with three forms; the rest is slow.
+FEW_ESTIMATORS, FEW_BACKENDS = ("features", "nonnegative, scaled"), ("npy", "csr", "dask array")
+PAIRS = [
+    pytest.param(backend, name, id=f"{backend}-{name}", marks=[] if fast else [pytest.mark.slow])
+    for backend in BACKENDS
+    for name in ESTIMATORS
+    for fast in [name in FEW_ESTIMATORS or backend in FEW_BACKENDS]
+]
+
+
+@pytest.mark.parametrize(("backend", "name"), PAIRS)
 def test_the_answer_is_that_of_data_in_memory(X, references, monkeypatch, backend, name):
     monkeypatch.setattr(RowSource, "block_bytes", 1500)  # several blocks, however small the data
     monkeypatch.setattr(rows, "FEWEST_ROWS", 1)
