@@ -252,6 +252,9 @@ def prove_solution(
     That is the solution itself, or a better one found on the way.
     """
     point = problem.point_of(solution)
+    if isinstance(method, Exact) and options.checkpoint is None:
+        every = method.checkpoint_every
+        options = replace(options, checkpoint=method.checkpoint, checkpoint_every=every)
     certificate = prove_point(problem, point, level, monitor.inner(level), options)
     if method.proof_level is not None:
         solution = replace(solution, solver=method.name, status=certificate.status)

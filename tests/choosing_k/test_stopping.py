@@ -1,7 +1,11 @@
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
-from kspan import sparsity_path
+from kspan import Solution, selection_stability, sparsity_path
+from kspan.progress import Status
+from kspan.solvers.method import RowSparseMethod
 from tests.oracles import random_covariance
 
 A = random_covariance(np.random.default_rng(0), 10)
@@ -89,3 +93,37 @@ def test_verbose_writes_to_standard_error(capsys):
     captured = capsys.readouterr()
     assert "path k=2" in captured.err
     assert captured.out == ""
+
+
+def test_proofs_asked_for_where_time_did_not_reach():
+    path = path_of(certify_at=[5], time_limit=1e-9)
+    assert path.k.tolist() == [2]
+    assert not path.certificates
+    with pytest.raises(ValueError, match="certify_at holds 50, which is not on the path"):
+        path_of(certify_at=[50], certify=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Interrupted(RowSparseMethod):
+    """Ends its third run as a method does that was interrupted by the keyboard."""
+
+    name, summary = "interrupted", "for this test"
+
+    runs: tuple = ()
+
+    def run(self, problem, monitor, rng):
+        best = problem.refit(np.arange(problem.choice.size))
+        object.__setattr__(self, "runs", (*self.runs, 1))
+        third = len(self.runs) == 3
+        return Solution.from_candidate(
+            best, n_features=problem.n_features, solver=self.name,
+            status=Status.INTERRUPTED if third else Status.COMPLETED,
+            history=[best.objective], n_iter=1,
+        )  # fmt: skip
+
+
+def test_an_interrupt_of_a_resample_is_not_lost():
+    X = np.random.default_rng(0).standard_normal((30, 6))
+    found = selection_stability(X, 1, 2, n_resamples=9, solver=Interrupted(), random_state=0)
+    assert found.status == "interrupted"
+    assert found.n_resamples == 2

@@ -4,6 +4,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_wine
 
 from kspan import FeatureSparsePCA, FeatureSparseSelector, RowSparseProblem, as_covariance, verify
+from kspan.solving import Exact
 from tests.oracles import best_by_enumeration
 
 
@@ -89,3 +90,33 @@ def test_options_of_the_proof(X, tmp_path):
     ).fit(X)
     assert path.exists()
     assert np.isfinite(model.certificate_.upper_at(7))
+
+
+def test_a_bool_of_numpy_is_a_bool(X):
+    model = FeatureSparsePCA(2, 5, scale=True, certify=np.True_, random_state=0).fit(X)
+    assert model.certificate_.level == "tight"
+    assert not hasattr(model.set_params(certify=np.False_).fit(X), "certificate_")
+
+
+def test_the_options_of_an_exact_object_count(X, tmp_path):
+    place = tmp_path / "search.npz"
+    FeatureSparsePCA(2, 5, scale=True, solver=Exact(checkpoint=place), random_state=0).fit(X)
+    assert place.exists()
+
+
+@pytest.mark.parametrize("how", [{"ddof": 0}, {"scale": np.full(13, 2.0)}])
+def test_a_covariance_that_an_estimator_cannot_stand_for_is_refused(X, how):
+    with pytest.raises(ValueError, match="scales of its own, or ddof other than 1"):
+        FeatureSparsePCA(2, 5).fit(as_covariance(X, **how))
+
+
+def test_a_covariance_in_the_place_of_its_data(X):
+    one, other = (
+        FeatureSparsePCA(2, 5, scale=True, random_state=0).fit(data)
+        for data in (X, as_covariance(X, scale=True))
+    )
+    np.testing.assert_array_equal(one.components_, other.components_)
+    np.testing.assert_array_equal(one.transform(X), other.transform(X))
+    assert one.score(X) == other.score(X)
+    with pytest.raises(ValueError, match="not standardised"):
+        FeatureSparsePCA(2, 5, scale=True).fit(as_covariance(X))

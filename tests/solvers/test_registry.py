@@ -181,3 +181,9 @@ def test_a_new_file_is_all_it_takes(tmp_path, monkeypatch, problem):
     finally:
         registry._all.cache_clear()
         sys.modules.pop("kspan.solvers.rowsparse.as_they_come", None)
+
+
+def test_a_method_for_loadings_of_either_sign_is_not_for_nonnegative_ones(rng):
+    problem = NonnegativeProblem(as_covariance(rng.standard_normal((30, 8))), 2, 3)
+    with pytest.raises(ValueError, match="TPowerDeflated is not for a NonnegativeProblem"):
+        solve(problem, kspan.solvers.TPowerDeflated())

@@ -14,7 +14,7 @@ from kspan.linalg.machine import one_blas_thread
 from kspan.problem import Candidate, RowSparseProblem, require_count
 from kspan.progress import Callback, Monitor, Status, combine, log_progress, worst
 from kspan.proofs import Certificate
-from kspan.proofs.search.prover import levels_of
+from kspan.proofs.search.prover import level_of
 from kspan.solvers.method import AnyMethod
 from kspan.solvers.registry import as_method
 from kspan.solvers.rowsparse.moves import keep_rising
@@ -100,12 +100,14 @@ def sparsity_path(
     if covariance not in (None, "precomputed"):
         raise ValueError(f"covariance must be None or 'precomputed', got {covariance!r}.")
     method = as_method(RowSparseProblem, solver, {})
-    level = _checked_level(certify, method)
+    level = method.proof_level or level_of(certify, RowSparseProblem)
     report = combine(callback, log_progress if verbose else None)
     monitor = Monitor("path", report, time_limit)
     A, names = named_covariance(X, scale=scale, precomputed=covariance == "precomputed")
     smallest = _smallest_problem(A, n_components, include, exclude, names)
     wanted = default_grid(smallest) if ks is None else _checked_ks(ks, smallest)
+    if certify_at is not None and (unknown := sorted(set(certify_at) - set(wanted))):
+        raise ValueError(f"certify_at holds {unknown[0]}, which is not on the path: {wanted}.")
     A.prepare()
     with one_blas_thread():
         walking = monitor.inner(share=TIME_TO_WALK if level else None)
@@ -122,15 +124,6 @@ def sparsity_path(
     if stopped is None and method.proof_level is not None:
         stopped = worst([Status.COMPLETED, *(proof.status for proof in certificates)])
     return _summary(smallest, best, certificates, names, method, stopped, monitor)
-
-
-def _checked_level(certify: bool | str, method: AnyMethod) -> str | None:
-    """Return the level of the proofs, None for none."""
-    levels = levels_of(RowSparseProblem)
-    if not isinstance(certify, bool | np.bool_) and certify not in levels:
-        raise ValueError(f"certify must be a bool or one of {list(levels)}, got {certify!r}.")
-    asked = "tight" if certify is True else str(certify or "")
-    return method.proof_level or asked or None
 
 
 def _smallest_problem(

@@ -298,6 +298,8 @@ class _Task:
                 drawn, self.n_components, self.n_features_to_select, self.include, self.exclude
             )
             solution = run_method(problem, self.method, Monitor(self.method.name), rng)
+        if solution.status is Status.INTERRUPTED:  # the method has caught it
+            raise KeyboardInterrupt
         return np.sort(solution.support)
 
 

@@ -100,6 +100,8 @@ def require_built_as(
         problem = "scale=True, but the covariance is not standardised: build it with scale=True."
     elif covariance.standardised and not scale:
         problem = "The covariance is standardised, but scale=False: say scale=True."
+    elif isinstance(covariance, DataCovariance) and not covariance.is_plain:
+        problem = "The covariance has scales of its own, or ddof other than 1: give the data."
     if problem:
         raise ValueError(problem)
 

@@ -73,6 +73,11 @@ class DataCovariance(Covariance):
         self._is_scaled = bool((scale != 1).any())
         self._gram: FloatArray | None = None  # A itself, once a tall matrix has needed it
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is made of sample variances, standardised or not scaled at all."""
+        return self.ddof == 1 and (self.standardised or not self._is_scaled)
+
     @classmethod
     def from_moments(
         cls, X: Any, mean: FloatArray, squares: FloatArray,

@@ -38,6 +38,8 @@ class DenseCovariance(Covariance):
         return self.A[support].T @ W  # A is symmetric, and its rows lie together in memory
 
     def _row_digests(self) -> NDArray[np.uint8]:
+        if self.n_samples is not None:
+            return super()._row_digests()  # a part of data: its rows are not here
         return row_digests(self.A)
 
     def submatrix(self, support: Index) -> FloatArray:

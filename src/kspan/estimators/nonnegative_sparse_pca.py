@@ -13,7 +13,7 @@ from kspan.estimators.own_features import LoadingsEstimator
 from kspan.method_tables import lists_methods
 from kspan.problem import LoadingsSolution, NonnegativeProblem, default_nonzero_coefs
 from kspan.progress import Monitor
-from kspan.proofs.search.prover import levels_of
+from kspan.proofs.search.prover import level_of, levels_of
 from kspan.solvers.method import AnyMethod
 from kspan.solvers.nonnegative.epsilon_net import NetMethod, achieved_by_net
 from kspan.solvers.one_by_one import POSITIVE_DEFLATIONS, OneByOneMethod
@@ -120,13 +120,13 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
         method = self._nonnegative_method()
         if isinstance(method, NetMethod):
             self.epsilon_ = achieved_by_net(problem, method.rank, method.epsilon)
-        if not self.certify:
+        level = level_of(self.certify, NonnegativeProblem)
+        if level is None:
             return self._run(problem, method, monitor)
         if self.n_components > 1 and not isinstance(method, OneByOneMethod):
             raise ValueError(
                 f"solver={method.name!r} finds all components together; certify needs one by one."
             )
-        level = "tight" if self.certify is True else str(self.certify)
         rng = np.random.default_rng(self._seed())
         solution, self.certificates_ = solve_with_proof(
             problem, method, level, monitor, rng, self._proof_options()

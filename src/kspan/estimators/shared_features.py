@@ -20,7 +20,7 @@ from kspan.covariance.streamed import RowStream, as_rows
 from kspan.estimators.covariance_estimator import CovarianceEstimator, common_constraints
 from kspan.problem import RowSparseProblem, Solution
 from kspan.progress import Monitor
-from kspan.proofs.search.prover import levels_of
+from kspan.proofs.search.prover import level_of, levels_of
 from kspan.solvers.method import AnyMethod
 from kspan.solvers.starts import STARTS
 from kspan.solving import prove_solution, run_method
@@ -102,12 +102,12 @@ class FeatureSparseEstimator(CovarianceEstimator):
         """Choose, prove if asked to, and set the fitted attributes."""
         self._forget("certificate_")
         method = self._method(RowSparseProblem, init=self.init)
-        level = method.proof_level or ("tight" if self.certify is True else self.certify)
+        level = method.proof_level or level_of(self.certify, RowSparseProblem)
         problem, solution = self._choose(covariance, method.searching(), monitor)
         if level and not solution.status.stopped_early:
             options = self._proof_options()
             solution, self.certificate_ = prove_solution(
-                problem, solution, method, str(level), monitor, options
+                problem, solution, method, level, monitor, options
             )
         self.n_features_to_select_ = problem.n_features_to_select
         self._keep(covariance, replace(solution, solver=method.name))

@@ -73,6 +73,8 @@ class RowSparseProblem(HasChoice):
     ):
         d, m = covariance.n_features, as_count("n_components", n_components)
         given = n_features_to_select if isinstance(n_features_to_select, Choice) else None
+        if given is not None and len(include) + len(exclude):
+            raise ValueError("include and exclude are parts of the Choice that was given.")
         k = as_count("n_features_to_select", given.size if given else n_features_to_select)
         if not 1 <= m <= d:
             raise ValueError(f"n_components={m} must be between 1 and n_features={d}.")

@@ -73,7 +73,7 @@ def as_method(problem: type, solver: str | AnyMethod, options: dict[str, Any]) -
                 f"{sorted(options)[0]!r} is an option of a named solver; give it to "
                 f"{type(solver).__name__}(...) itself."
             )
-        if not issubclass(problem, solver.solves):
+        if solver.solves is not problem:
             raise ValueError(f"{type(solver).__name__} is not for a {problem.__name__}.")
         return solver
     known = methods_for(problem)

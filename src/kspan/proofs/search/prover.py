@@ -81,6 +81,16 @@ def prove(
     return PROVERS[type(problem)](proof, options).run(level)
 
 
+def level_of(certify: bool | str, problem_type: type) -> str | None:
+    """Return the level that a parameter `certify` asks for: True is "tight", False is none."""
+    if isinstance(certify, bool | np.bool_):
+        return "tight" if certify else None
+    if certify not in levels_of(problem_type):
+        known = list(levels_of(problem_type))
+        raise ValueError(f"certify must be a bool or one of {known}, got {certify!r}.")
+    return certify
+
+
 def levels_of(problem_type: type) -> tuple[str, ...]:
     """Return the levels of proof that there are for a kind of problem."""
     prover = PROVERS.get(problem_type)
