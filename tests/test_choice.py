@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kspan.problem import Choice
+from tests.effort import examples
 
 
 @st.composite
@@ -40,6 +41,7 @@ def some_scores(choice, seed, least=0.0):
     return rng.integers(0, 5, choice.n_features) / 4 + least
 
 
+@examples(250)
 @given(choices(), st.integers(0, 99))
 def test_the_best_support_and_its_sum(choice, seed):
     scores = some_scores(choice, seed)
@@ -54,6 +56,7 @@ def test_the_best_support_and_its_sum(choice, seed):
     assert best <= choice.best_sum(scores) <= best + 1e-12
 
 
+@examples(250)
 @given(choices(), st.integers(0, 99))
 def test_negative_scores_need_not_be_taken_when_fewer_may_be(choice, seed):
     scores = some_scores(choice, seed, least=-0.6)
@@ -64,6 +67,7 @@ def test_negative_scores_need_not_be_taken_when_fewer_may_be(choice, seed):
     assert best <= choice.best_sum(scores) + 1e-15
 
 
+@examples(250)
 @given(choices(), st.integers(0, 99))
 def test_losses_are_never_more_than_what_is_lost(choice, seed):
     scores = some_scores(choice, seed)
@@ -87,6 +91,7 @@ def test_losses_of_a_plain_choice_are_exact():
     assert left_out.tolist() == [2.0, 1.0, 0.0, 0.0]
 
 
+@examples(250)
 @given(choices())
 def test_all_supports_are_enumerated_once(choice):
     every = supports(choice)
@@ -97,6 +102,7 @@ def test_all_supports_are_enumerated_once(choice):
     assert len(found) == choice.n_supports or (choice.at_most and largest == 0)
 
 
+@examples(250)
 @given(choices(), st.integers(0, 99))
 def test_objections(choice, seed):
     rng = np.random.default_rng(seed)
@@ -105,6 +111,7 @@ def test_objections(choice, seed):
     assert (choice.objection(S) is None) == (S.tobytes() in feasible)
 
 
+@examples(250)
 @given(choices(), st.integers(0, 99))
 def test_smaller_choices(choice, seed):
     rng = np.random.default_rng(seed)
@@ -123,6 +130,7 @@ def test_smaller_choices(choice, seed):
     assert [kept[S].tolist() for S in supports(renamed)] == [S.tolist() for S in wanted]
 
 
+@examples(250)
 @given(choices(), st.integers(0, 99))
 def test_neighbours_are_feasible(choice, seed):
     rng = np.random.default_rng(seed)
@@ -161,3 +169,8 @@ def test_a_third_of_the_features_is_exchanged(rng):
 )
 def test_the_same_choice(other, same):
     assert Choice.of(5, 2, [1], [3]).same_as(other) == same
+
+
+def test_forced_features_are_chosen_whatever_their_score():
+    choice = Choice.of(5, 3, include=[0, 4], exclude=[2])
+    assert choice.select(np.array([0.0, 1.0, 9.0, 2.0, 0.0])).tolist() == [0, 3, 4]

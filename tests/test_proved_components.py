@@ -66,6 +66,7 @@ def test_a_better_vector_found_by_the_proof_takes_its_place(problem):
     x, y = poor.loadings[:, 0], solution.loadings[:, 0]
     A = problem.covariance.submatrix(np.arange(8))
     assert y @ A @ y >= x @ A @ x
+    assert y @ A @ y == pytest.approx(certificates[0].lower, rel=1e-12)
 
 
 def test_more_components_than_features_left():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kspan import RowSparseProblem, as_covariance
 from kspan.progress import Status
 from kspan.proofs import Certificate, CertificateError, verify
-from kspan.proofs.check.tree import NodeWitness, TreeWitness
+from kspan.proofs.check.tree import NodeWitness, Record, Reduction, TreeWitness
 from kspan.proofs.check.witnesses import (
     DualWitness,
     RowWitness,
@@ -689,3 +689,15 @@ def test_feature_numbers_of_any_integer_type(tmp_path):
     certificate = prove(problem, "tight", first_support(problem).astype(np.int32))
     certificate.save(tmp_path / "c.npz")
     verify(problem, Certificate.load(tmp_path / "c.npz"))
+
+
+def test_what_is_cut_off_counts():
+    """A cut that takes the best feature away is true, and its level is then the bound."""
+    A = np.diag([5.0, 3.0, 2.0, 1.0])
+    problem = RowSparseProblem(as_covariance(A, kind="covariance"), 1, 2)
+    features = np.arange(4)
+    # In units of 4. By the trace, supports with the best feature explain at most 5 + 3.
+    cut = Reduction(0, removed=np.array([0]), fixed=features[:0], level=8.1 / 4)
+    root = Record(-1, -1, False, [cut], kind="enumerated", bound=3.1 / 4)
+    tree = TreeWitness(4.0, [root], [NodeWitness(features, None)], [])
+    assert tree.evaluate(problem) >= 5.0

@@ -9,18 +9,9 @@ from kspan.solvers.rowsparse.fps import (
     FPS,
     _Relaxation,
     fantope_admm,
+    fantope_path,
 )
 from tests.oracles import random_covariance
-
-
-def fantope_path(A, m, count, **options):
-    """Solve for so many λ, from the largest that matters down, each from the one before it."""
-    off_diagonal = np.abs(A - np.diag(np.diagonal(A))).max(axis=0)
-    path = []
-    for penalty in np.linspace(off_diagonal.max(), off_diagonal.min(), count).tolist():
-        start = path[-1][1] if path else None
-        path.append((penalty, fantope_admm(A, m, penalty, start=start, **options)))
-    return path
 
 
 def by_a_conic_solver(A, m, penalty):

@@ -25,7 +25,7 @@ rule with which the authors' program drops features beforehand is left out, as i
 optimum.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -125,6 +125,45 @@ def convex_candidate(problem: RowSparseProblem, monitor: Monitor) -> Candidate:
     The monitor is asked in every step whether time is up; the best point so far is then returned.
     """
     return _Relaxation(problem, FPS(), monitor.inner(quiet=True)).bisect().candidate
+
+
+def fantope_path(
+    A: FloatArray,
+    m: int,
+    penalties: Sequence[float] | int = 50,
+    *,
+    max_iter: int = 100,
+    tol: float = 1e-3,
+) -> list[tuple[float, FantopePoint]]:
+    """Solve for a descending sequence of λ, each from the solution before it.
+
+    Parameters
+    ----------
+    A : (d, d) covariance
+    m : number of components
+    penalties : sequence or int
+        The λ, or how many, equally spaced from the largest off-diagonal entry down to the
+        smallest of the columns' largest ones.
+    max_iter, tol : see `fantope_admm`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> A = np.diag([3.0, 2.0, 1.0]) + 0.5
+    >>> [point.n_rows for _, point in fantope_path(A, 1, [0.6, 0.0])]
+    [2, 3]
+    """
+    if isinstance(penalties, int):
+        off_diagonal = np.abs(A - np.diag(np.diagonal(A))).max(axis=0)
+        grid = np.linspace(off_diagonal.max(), off_diagonal.min(), penalties)
+    else:
+        grid = np.sort(np.asarray(penalties, dtype=np.float64))[::-1]
+    path: list[tuple[float, FantopePoint]] = []
+    for penalty in grid.tolist():
+        start = path[-1][1] if path else None
+        point = fantope_admm(A, m, penalty, start=start, max_iter=max_iter, tol=tol)
+        path.append((penalty, point))
+    return path
 
 
 def fantope_admm(
