@@ -363,6 +363,5 @@ class Exact(RowSparseMethod):
         self, problem: RowSparseProblem, monitor: Monitor, rng: np.random.Generator
     ) -> Solution:
         """Search, then prove."""
-        options = ProofOptions(self.checkpoint, self.checkpoint_every)
-        solution, _ = solve_with_proof(problem, self, "exact", monitor, rng, options)
+        solution, _ = solve_with_proof(problem, self, "exact", monitor, rng, ProofOptions())
         return solution

@@ -110,8 +110,8 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
         if reset:
             if names is not None:
                 self.feature_names_in_ = np.array(names, dtype=object)
-            elif hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
+            else:
+                self._forget("feature_names_in_")
         elif names is not None and list(names) != list(getattr(self, "feature_names_in_", names)):
             raise ValueError("The feature names should match those that were passed during fit.")
         return values

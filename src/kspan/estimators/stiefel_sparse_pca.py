@@ -140,10 +140,8 @@ class StiefelSparsePCA(LoadingsEstimator):
     def _solve(self, covariance: Covariance, monitor: Monitor) -> LoadingsSolution:
         if self.alpha is not None and self.n_nonzero_coefs is not None:
             raise ValueError("Give alpha or n_nonzero_coefs, not both.")
-        two_stage = self.solver == "two-stage" or isinstance(self.solver, TwoStage)
-        if self.n_features_to_select is not None and not two_stage:
-            raise ValueError("n_features_to_select and solver='two-stage' go together.")
-        if self.n_features_to_select is None and self.solver == "two-stage":
+        named, given = self.solver == "two-stage", self.n_features_to_select is not None
+        if named != given and not isinstance(self.solver, TwoStage):  # which has its own number
             raise ValueError("n_features_to_select and solver='two-stage' go together.")
         method = self._method(
             StiefelProblem, init=self.init, n_nonzero_coefs=self.n_nonzero_coefs,

@@ -193,7 +193,7 @@ class OneByOneMethod(Method[Any, LoadingsSolution]):
                     break
                 part = monitor.inner(share=None if prove is None else 1 / (m - len(found)))
                 inside = whole if prove is None else part.inner(unit=covariance.unit)
-                if empty:
+                if empty:  # that nothing is left is proved too
                     found.append(_single_feature(found, left))
                 else:
                     found.append(self._next(problem, left, covariance.unit, inside, rng))
@@ -209,10 +209,6 @@ class OneByOneMethod(Method[Any, LoadingsSolution]):
         for j, component in enumerate(found):
             loadings[:, j] = component.vector
         loadings = fill_empty(loadings, left.current.diagonal())
-        if prove is not None and monitor.stopped is None:  # that nothing is left is proved too
-            for x in loadings.T[len(found) :]:
-                prove(left.current, x, monitor)
-                left.remove(x)
         return unit_solution(
             loadings, covariance, solver=self.name,
             status=worst(statuses or [Status.COMPLETED]),
@@ -266,7 +262,7 @@ class NonnegativeOneByOneMethod(OneByOneMethod, NonnegativeMethod):
         features of a component out.
     """
 
-    deflations = ("remove", "projection", "orthogonalized")
+    deflations = POSITIVE_DEFLATIONS
 
     deflation: str = "remove"
 
