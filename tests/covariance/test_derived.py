@@ -149,6 +149,26 @@ def check_counts(case):
     assert derived.n_grams == base.n_grams == (case.form != "matrix")
 
 
+def check_accuracy(case):
+    base, derived, W = case.base, case.derived, case.rng.standard_normal((D, 3))
+    case.close(derived.precise_product(W), case.A @ W)
+    unit = derived.unit if case.kind == "unit" else 1.0
+    assert derived.psd_slack == base.psd_slack / unit
+    assert (base.psd_slack > 0) == (case.form == "matrix")
+    np.testing.assert_array_equal(derived.unseen(), np.zeros(D))
+    if case.kind == "updated":
+        with pytest.raises(ValueError, match="Nothing is known of the rounding"):
+            derived.entry_errors()
+        errors = np.arange(D) + 1.0
+        derived = UpdatedCovariance(base, derived.L, derived.C, errors)
+        np.testing.assert_array_equal(derived.entry_errors(), errors)
+        np.testing.assert_array_equal(derived.product_errors(), errors)
+        return
+    weights = KEEP if case.kind == "masked" else 1 / unit
+    np.testing.assert_allclose(derived.entry_errors(), base.entry_errors() * weights)
+    np.testing.assert_allclose(derived.product_errors(), base.product_errors() * weights)
+
+
 def check_fingerprint(case):
     with pytest.raises(ValueError, match="not what is derived from them"):
         case.derived.fingerprint()
@@ -169,6 +189,9 @@ CHECKS = {
     },
     check_counts: {"n_passes", "n_grams", "prepare", "ensure_psd"},
     check_fingerprint: {"fingerprint"},
+    check_accuracy: {
+        "entry_errors", "product_errors", "precise_product", "unseen", "psd_slack",
+    },
 }  # fmt: skip
 
 

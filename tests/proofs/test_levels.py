@@ -140,8 +140,8 @@ def test_all_features_are_ordinary_pca(level):
 @pytest.mark.parametrize("level", LEVELS)
 def test_one_feature(level):
     certificate = prove(matrix_problem(np.array([[2.5]]), 1, 1), level)
-    assert certificate.lower == 2.5
-    assert certificate.upper == pytest.approx(2.5, rel=1e-12)
+    assert certificate.lower <= 2.5 <= certificate.upper
+    assert certificate.upper == pytest.approx(certificate.lower, rel=1e-12)
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -294,14 +294,14 @@ def test_a_better_support_takes_the_place_of_the_one_given():
     bad = solve(problem, random_state=0, solver="go")
     certificate = certify(problem, bad, "exact")
     assert certificate.lower == pytest.approx(5.0, rel=1e-12)
-    assert certificate.lower >= bad.objective
+    assert certificate.lower >= bad.objective * (1 - 1e-12)
 
 
 def test_the_given_support_is_kept_by_the_closed_forms():
     A = np.diag([1.0, 2.0, 3.0])
     certificate = prove(matrix_problem(A, 1, 2), "fast", np.array([0, 1]))
     np.testing.assert_array_equal(certificate.support, [0, 1])
-    assert certificate.lower == pytest.approx(2.0, rel=1e-14)
+    assert certificate.lower == pytest.approx(2.0, rel=1e-13)
     assert certificate.status.value == "bounded"
     assert "a higher level" in certificate.status.advice
 

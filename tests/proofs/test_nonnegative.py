@@ -27,7 +27,7 @@ from kspan.linalg.rounding import unit_scale
 from kspan.problem.solution import LoadingsSolution
 from kspan.progress import Status
 from kspan.proofs.check.bounds import Cones, cone_bound, split_bound
-from kspan.proofs.check.known import KnownMatrix
+from kspan.proofs.check.known import KnownMatrix, KnownVariances
 from kspan.proofs.check.net_bound import NetWitness
 from kspan.proofs.check.tree import TreeWitness
 from kspan.proofs.check.witnesses import DualWitness
@@ -108,7 +108,7 @@ def test_split_bound_of_any_witness(drawn):
     factor = rng.standard_normal((t, t)) * np.sqrt(size / d) * rng.random()
     cones = Cones(signs=rng.random((t, t)) * size * rng.random())
     known, choice = KnownMatrix(A).on(inside), any_of(d, k, at_most=True)
-    value = split_bound(known, np.diagonal(A), inside, factor, cones, 1, choice)
+    value = split_bound(known, KnownVariances(np.diagonal(A)), inside, factor, cones, 1, choice)
     assert value >= nonnegative_optimum(A, k) * (1 - 1e-12)
 
 
@@ -343,7 +343,7 @@ def test_forgeries_are_found():
         ({"upper": certificate.lower}, "upper"),
         ({"lower": certificate.upper}, "lower"),
         ({"weights": -x}, "nonnegative"),
-        ({"weights": 2 * x}, "unit"),
+        ({"weights": 2 * x}, "orthonormal"),
         ({"weights": x[1:]}, "fit"),
         ({"support": certificate.support[:0], "weights": x[:0]}, "size"),
         ({"problem": "row-sparse"}, "problem"),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kspan.progress import Monitor, Status
 from kspan.proofs.check.bounds import Cones, split_bound
-from kspan.proofs.check.known import KnownMatrix
+from kspan.proofs.check.known import KnownMatrix, KnownVariances
 from kspan.proofs.search.proof import Proof
 from kspan.proofs.search.tree_state import Budgets
 from kspan.proofs.search.wide_search import choose_inside, prove_by_split
@@ -90,7 +90,8 @@ def test_the_cones_are_worth_something():
     proof = solved(matrix_problem(A, 1, 4), 10, n_iter=240)
     witness = proof.witness
     plain = split_bound(
-        KnownMatrix(A / witness.scale), np.diagonal(A) / witness.scale, np.arange(10),
+        KnownMatrix(A / witness.scale), KnownVariances(np.diagonal(A) / witness.scale),
+        np.arange(10),
         witness.factor, Cones(), 1, any_of(10, 4),
     )  # fmt: skip
     assert proof.upper < plain * witness.scale * (1 - 1e-3)

@@ -16,7 +16,7 @@ from kspan.arrays import FloatArray
 from kspan.problem import Candidate, Choice, RowSparseProblem
 from kspan.progress import Monitor, Status
 from kspan.proofs import Certificate, CertificateError
-from kspan.proofs.check.bounds import trace_bound
+from kspan.proofs.check.witnesses import TraceWitness
 from kspan.proofs.search.closed_forms import eigenvalue_witness
 from kspan.proofs.search.prover import ProofOptions
 from kspan.proofs.search.tree_state import Budgets
@@ -45,10 +45,8 @@ def upper_band(
     ks : the numbers of features, ascending
     certificates : of problems that differ in k only
     """
-    variances, n_samples = problem.covariance.diagonal(), problem.covariance.n_samples or 0
-    upper = np.array(
-        [trace_bound(variances, n_samples, problem.choice.resized(k)).value for k in ks]
-    )
+    trace = TraceWitness()
+    upper = np.array([trace.evaluate(problem.at(k)) for k in ks])
     spectrum = eigenvalue_witness(problem, Budgets())
     if spectrum is not None:
         upper = np.minimum(upper, spectrum.evaluate(problem))

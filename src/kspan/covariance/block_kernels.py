@@ -2,6 +2,11 @@
 
 Pure functions of arrays, dense or sparse, so that they run wherever the block is. Blocks are
 worked on in pieces that stay in the cache.
+
+**Means.** Rows are measured from an origin, one of them or the mean of some. It is no further from
+the mean than √n standard deviations, so that nothing of the spread is lost, however large the
+numbers are; and what is left of a column of equal numbers is exactly zero. A mean is then the
+nearest double, and what that lacks (`rest`).
 """
 
 import hashlib
@@ -30,44 +35,73 @@ def block_slices(
         yield slice(start, min(start + step, length))
 
 
-def column_moments(
-    X: NDArray[np.floating],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the double nearest to a + b, and what it lacks (Knuth)."""
+    total = a + b
+    back = total - a
+    return total, (a - (total - back)) + (b - back)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Of the columns of some data: means, what the means lack, sums of squared deviations."""
+
+    mean: FloatArray
+    rest: FloatArray
+    squares: FloatArray
+
+    @classmethod
+    def around(cls, origin: FloatArray, shift: FloatArray, squares: FloatArray) -> "Columns":
+        """Build from means that are measured from an origin."""
+        with np.errstate(all="ignore"):
+            return cls(*two_sum(origin, shift), squares)
+
+
+# Stands for a sum of squares, none of which is a number that is not zero.
+UNDERFLOWN = 1e-310
+
+
+def sums_of_squares(near: FloatArray) -> FloatArray:
+    """Return the sum of squares of every column, zero only if all of its numbers are."""
+    squares: FloatArray = np.einsum("ij,ij->j", near, near)
+    nothing = np.flatnonzero(squares == 0)
+    if nothing.size:
+        squares[nothing] = UNDERFLOWN * near[:, nothing].any(axis=0)
+    return squares
+
+
+def column_moments(X: NDArray[np.floating]) -> Columns:
     """Return means and sums of squared deviations of the columns, in float64.
 
-    One pass over X. Blocks of rows are centred on their own means and merged by the update of
-    Chan, Golub and LeVeque, so a mean that is large beside the spread costs no digits; blocks
-    of columns (Fortran order) need no merging. NaN and infinity in X show up in the result.
+    One pass over X. Pieces of rows are centred on their own means and merged by the update of
+    Chan, Golub and LeVeque. NaN and infinity in X show up in the result.
     """
     n, d = X.shape
-    mean = np.zeros(d)
-    squares = np.zeros(d)
+    by_columns = X.flags.f_contiguous and not X.flags.c_contiguous
+    mean, squares = np.zeros(d), np.zeros(d)
+    origin = X[0].astype(np.float64)
     with np.errstate(all="ignore"):
-        if X.flags.f_contiguous and not X.flags.c_contiguous:
-            for block in block_slices(d, 8 * n):
-                centred = X[:, block].astype(np.float64)
-                mean[block] = centred.mean(axis=0)
-                centred -= mean[block]
-                squares[block] = np.einsum("ij,ij->j", centred, centred)
-            return mean, squares
-        seen = 0
-        for block in block_slices(n, 8 * d):
-            centred = X[block].astype(np.float64)
-            count = centred.shape[0]
-            block_mean = centred.mean(axis=0)
-            centred -= block_mean
-            shift = block_mean - mean
-            total = seen + count
-            squares += np.einsum("ij,ij->j", centred, centred)
-            squares += shift * shift * (seen * count / total)
-            mean += shift * (count / total)
-            seen = total
-    return mean, squares
+        for columns in block_slices(d, 8 * n) if by_columns else [slice(0, d)]:
+            seen = 0
+            for rows in block_slices(n, 8 * (columns.stop - columns.start)):
+                near = X[rows, columns] - origin[columns]  # float64, whatever X is
+                count = near.shape[0]
+                piece_mean = near.mean(axis=0)
+                near -= piece_mean
+                shift, total = piece_mean - mean[columns], seen + count
+                squares[columns] += sums_of_squares(near)
+                squares[columns] += shift * shift * (seen * count / total)
+                mean[columns] += shift * (count / total)
+                seen = total
+    return Columns.around(origin, mean, squares)
 
 
 # Of the pieces in which a block is worked on, so that it is read from memory once.
 CACHE_BYTES = 1 << 21
 FEWEST_PIECE_ROWS = 64
+
+# Of the pieces whose products are added up to a Gram matrix.
+GRAM_BYTES = 4 * CACHE_BYTES
 
 
 @dataclass(frozen=True)
@@ -128,36 +162,45 @@ def moments(X: Any, origin: FloatArray, columns: FloatArray) -> Moments:
         found: Moments | None = None
         for _, part in pieces(X):
             near = part - origin  # float64, whatever X is
-            count, mean = len(near), near.mean(axis=0)
-            # About the origin first: it is near the mean, so taking the rest off costs no digits.
-            squares = np.einsum("ij,ij->j", near, near) - count * mean * mean
-            SΩ = near.T @ (near @ columns) - np.outer(mean, count * (mean @ columns))
-            piece = Moments(count, mean, np.maximum(squares, 0.0), SΩ)
+            mean = near.mean(axis=0)
+            near -= mean
+            piece = Moments(len(near), mean, sums_of_squares(near), near.T @ (near @ columns))
             found = piece if found is None else merge_moments(found, piece, columns)
     assert found is not None
     return found
 
 
 def _sparse_moments(X: Any, origin: FloatArray, columns: FloatArray) -> Moments:
-    mean, squares = sparse_column_moments(X)
-    scores = X @ columns - mean @ columns
+    shift, squares = sparse_column_moments(X, origin)
+    scores = X @ columns - (origin + shift) @ columns
     # The scores sum to zero, so subtracting the mean afterwards costs no digits.
-    SΩ = np.asarray(X.T @ scores) - np.outer(mean, scores.sum(axis=0))
-    return Moments(X.shape[0], mean - origin, squares, SΩ)
+    SΩ = np.asarray(X.T @ scores) - np.outer(origin + shift, scores.sum(axis=0))
+    return Moments(X.shape[0], shift, squares, SΩ)
 
 
-def sparse_column_moments(X: Any) -> tuple[FloatArray, FloatArray]:
-    """Return means and sums of squared deviations of the columns of a CSR or CSC matrix."""
+def sparse_column_moments(X: Any, origin: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return means from an origin, and sums of squared deviations, of a CSR or CSC matrix."""
     n, d = X.shape
     places = X.indices if X.format == "csr" else np.repeat(np.arange(d), np.diff(X.indptr))
     with np.errstate(all="ignore"):  # what is not finite shows in the result
-        numbers = X.data.astype(np.float64, copy=False)
-        mean = np.bincount(places, weights=numbers, minlength=d) / n
-        stored = np.bincount(places, minlength=d)
-        deviation = numbers - mean[places]
-        deviation *= deviation
-        around = np.bincount(places, weights=deviation, minlength=d)
-        return mean, around + (n - stored) * mean * mean
+        near = X.data.astype(np.float64) - origin[places]
+        empty = n - np.bincount(places, minlength=d)
+        shift = (np.bincount(places, weights=near, minlength=d) - empty * origin) / n
+        near -= shift[places]
+        around = np.bincount(places, weights=near * near, minlength=d)
+        squares = around + empty * (origin + shift) ** 2
+        lost = (squares == 0)[places] & (near != 0)
+        squares[places[lost]] = UNDERFLOWN
+        return shift, squares
+
+
+def sparse_origin(X: Any) -> FloatArray:
+    """Return an entry of every column that has no zeros, and zero for all others."""
+    n, d = X.shape
+    places = X.indices if X.format == "csr" else np.repeat(np.arange(d), np.diff(X.indptr))
+    origin = np.zeros(d)
+    origin[places] = X.data
+    return np.where(np.bincount(places, minlength=d) == n, origin, 0.0)
 
 
 def covariance_product(
@@ -177,13 +220,27 @@ def transposed_product(X: Any, Z: FloatArray) -> FloatArray:
     return product(X.T, Z)
 
 
-def gram(X: Any, mean: FloatArray) -> FloatArray:
+def gram(X: Any, mean: FloatArray, rest: FloatArray) -> FloatArray:
     """Return the products of the centred columns with each other."""
     out = np.zeros((mean.size, mean.size))
     sparse = scipy.sparse.issparse(X)
-    for rows in block_slices(X.shape[0], 8 * mean.size, 4 * CACHE_BYTES):
+    for rows in block_slices(X.shape[0], 8 * mean.size, GRAM_BYTES):
         centred = (X[rows].toarray() if sparse else X[rows]) - mean  # float64, whatever X is
+        centred -= rest
         out += centred.T @ centred
+    return out
+
+
+def centred_product(
+    X: Any, W: FloatArray, mean: FloatArray, rest: FloatArray, scale: FloatArray
+) -> FloatArray:
+    """Return ``C'CW`` for the centred and scaled columns C: no mean is taken out of a sum."""
+    out, sparse = np.zeros((mean.size, W.shape[1])), scipy.sparse.issparse(X)
+    for rows in block_slices(X.shape[0], 8 * mean.size, GRAM_BYTES):
+        centred = (X[rows].toarray() if sparse else X[rows]) - mean  # float64, whatever X is
+        centred -= rest
+        centred /= scale
+        out += centred.T @ (centred @ W)
     return out
 
 

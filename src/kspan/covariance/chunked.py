@@ -41,15 +41,18 @@ class ChunkedCovariance(DataCovariance):
         d = X.shape[1]
         rng = np.random.default_rng(0)  # the same data, the same answer
         columns = rng.standard_normal((d, min(SKETCH_COLUMNS, d)))
-        origin = X.head(HEAD_ROWS).mean(axis=0, dtype=np.float64)
-        origin = np.where(np.isfinite(origin), origin, 0.0)
+        with np.errstate(all="ignore"):  # what is not finite shows in the means
+            head = X.head(HEAD_ROWS).astype(np.float64)
+            # From the first row, so that the mean of equal numbers is that number.
+            origin = head[0] + (head - head[0]).mean(axis=0)
         found: kernels.Moments = X.reduce(
             partial(kernels.moments, origin=origin, columns=columns),
             partial(kernels.merge_moments, columns=columns),
         )
         if not np.isfinite(found.mean).all():
             _refuse_not_finite(X)
-        covariance = cls.from_moments(X, found.mean + origin, found.squares, scale=scale, ddof=ddof)
+        measured = kernels.Columns.around(origin, found.mean, found.squares)
+        covariance = cls.from_moments(X, measured, scale=scale, ddof=ddof)
         covariance.n_passes += 1
         # A scaled: D⁻¹ S D⁻¹ (DΩ) = D⁻¹ S Ω, so the columns are those of DΩ.
         divisors = covariance.scale[:, None]
@@ -71,11 +74,16 @@ class ChunkedCovariance(DataCovariance):
         kernel = partial(kernels.covariance_product, W=W, shift=shift, support=support)
         return self._centred(*self.X.reduce(kernel, kernels.add))
 
-    def _deviation_products(self, support: Index | None, mean: FloatArray) -> FloatArray:
-        products: FloatArray = self.X.reduce(
-            partial(kernels.gram, mean=mean), kernels.add, columns=support
-        )
-        return products
+    def _deviation_products(
+        self, support: Index | None, mean: FloatArray, rest: FloatArray
+    ) -> FloatArray:
+        kernel = partial(kernels.gram, mean=mean, rest=rest)
+        # A copy: what comes from another process may be read-only.
+        return np.array(self.X.reduce(kernel, kernels.add, columns=support))
+
+    def _centred_product(self, w: FloatArray) -> FloatArray:
+        parts = {"mean": self.mean, "rest": self.rest, "scale": self.scale}
+        return np.array(self.X.reduce(partial(kernels.centred_product, W=w, **parts), kernels.add))
 
     def submatrices(self, supports: Index) -> FloatArray:
         """Return ``A[S, S]`` for every row S of `supports`. One pass."""
@@ -104,7 +112,7 @@ class ChunkedCovariance(DataCovariance):
                 whole = np.concatenate(waiting) if len(waiting) > 1 else waiting[0]
                 count = int(edges[0]) - start
                 yield DenseDataCovariance(
-                    whole[:count], self.mean, self.scale, self._variances, ddof=0
+                    whole[:count], self.mean, self.scale, self._variances, 0, False, self.rest
                 )
                 waiting, start, edges = [whole[count:]], int(edges[0]), edges[1:]
 

@@ -8,7 +8,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from kspan.covariance.chunked import ChunkedCovariance
-from kspan.covariance.data_covariance import DataCovariance
+from kspan.covariance.data_covariance import DataCovariance, require_variance
 from kspan.covariance.dense_data import DenseDataCovariance
 from kspan.covariance.interface import Covariance, Kind
 from kspan.covariance.matrix import DenseCovariance
@@ -142,7 +142,7 @@ def _from_matrix(A: Any, feature_names: Sequence[str] | None) -> DenseCovariance
     if not covariance.is_finite():
         raise ValueError(_describe_not_finite(A, feature_names))
     covariance.validate()
-    _require_variance(covariance)
+    require_variance(covariance.diagonal())
     return covariance
 
 
@@ -156,7 +156,7 @@ def _from_data(
     covariance = measure(X, scale=scale, ddof=ddof)
     if not np.isfinite(covariance.diagonal()).all():
         raise ValueError(_describe_not_finite(X, feature_names))
-    _require_variance(covariance)
+    covariance.require_variance()
     return covariance
 
 
@@ -169,7 +169,7 @@ def _from_rows(
         raise ValueError(
             "The variances overflow: the data is too large. Divide it by a constant first."
         )
-    _require_variance(covariance)
+    covariance.require_variance()
     return covariance
 
 
@@ -182,11 +182,6 @@ def _require_shape(shape: tuple[int, int], ddof: int) -> None:
             f"Found array with {n} sample(s) (shape={shape}) while a minimum of {ddof + 1} "
             "is required: one sample has no variance."
         )
-
-
-def _require_variance(covariance: Covariance) -> None:
-    if not covariance.trace() > 0:
-        raise ValueError("All features are constant: there is no variance to explain.")
 
 
 def _describe_not_finite(X: Any, feature_names: Sequence[str] | None) -> str:

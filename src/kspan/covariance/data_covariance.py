@@ -9,11 +9,12 @@ import numpy as np
 import scipy.linalg.blas
 from numpy.typing import NDArray
 
-from kspan.arrays import FloatArray, Index, Mask
-from kspan.covariance.block_kernels import product, row_digests
+from kspan.arrays import FloatArray, Index
+from kspan.covariance.block_kernels import Columns, centred_product, product, row_digests
 from kspan.covariance.interface import Covariance, Kind
 from kspan.covariance.matrix import matrix_on
 from kspan.linalg.eigen import RESIDUAL_TOL, EigenPairs, lanczos, leading_dense
+from kspan.linalg.rounding import UNIT
 from kspan.linalg.selection import placed
 
 # Up to this many samples or features, whichever is smaller, one product of X with itself is
@@ -32,14 +33,24 @@ def row_edges(n_samples: int, size: int) -> Index:
     return np.linspace(0, n_samples, max(1, n_samples // size) + 1).astype(np.intp)
 
 
-def constant_columns(n: int, mean: FloatArray, squares: FloatArray) -> Mask:
-    """Say which columns of n rows are constant, from means and sums of squared deviations.
+# Variances below this lose digits, as their squares are no longer normal numbers.
+SMALLEST_VARIANCE = 1e-290
 
-    A constant column has a variance of rounding size, not zero: the error of its mean.
+
+def require_variance(variances: FloatArray, scale: bool = False) -> None:
+    """Raise `ValueError` unless something varies, by more than what numbers can hold squared.
+
+    When features are divided by their standard deviations, each of them has to that varies at all.
     """
-    eps = np.finfo(np.float64).eps
-    found: Mask = squares <= n * (n * eps * np.abs(mean)) ** 2
-    return found
+    largest = float(variances.max(initial=0.0))
+    if largest == 0.0:
+        raise ValueError("All features are constant: there is no variance to explain.")
+    remedy = "the data is too small. Multiply it by a constant first."
+    if largest < SMALLEST_VARIANCE:
+        raise ValueError(f"The variances underflow: {remedy}")
+    tiny = np.flatnonzero((variances > 0) & (variances < SMALLEST_VARIANCE))
+    if scale and tiny.size:
+        raise ValueError(f"The variance of column {tiny[0]} underflows: {remedy}")
 
 
 class DataCovariance(Covariance):
@@ -53,6 +64,7 @@ class DataCovariance(Covariance):
     variances : (d,) diagonal of A
     ddof : 1 for sample variances
     standardised : whether the divisors are the standard deviations
+    rest : (d,) what the means, as doubles, lack; None for nothing
     """
 
     kind: Kind = "data"
@@ -64,14 +76,21 @@ class DataCovariance(Covariance):
     def __init__(
         self, X: Any, mean: FloatArray, scale: FloatArray,
         variances: FloatArray, ddof: int = 1, standardised: bool = False,
+        rest: FloatArray | None = None,
     ):  # fmt: skip
         self.X = X
         self.mean, self.scale, self.ddof, self.standardised = mean, scale, ddof, standardised
+        self.rest = np.zeros_like(mean) if rest is None else rest
         self.n_samples, self.n_features = X.shape
         self.dtype = np.dtype(X.dtype)
         self._variances = variances
         self._is_scaled = bool((scale != 1).any())
         self._gram: FloatArray | None = None  # A itself, once a tall matrix has needed it
+
+    def require_variance(self) -> None:
+        """Raise `ValueError` if nothing varies, or too little for numbers to hold."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            require_variance(self._variances * self.scale**2, self.standardised)
 
     @property
     def is_plain(self) -> bool:
@@ -79,21 +98,42 @@ class DataCovariance(Covariance):
         return self.ddof == 1 and (self.standardised or not self._is_scaled)
 
     @classmethod
-    def from_moments(
-        cls, X: Any, mean: FloatArray, squares: FloatArray,
-        *, scale: bool | FloatArray, ddof: int,
-    ) -> Self:  # fmt: skip
-        """Build from X, its column means and its column sums of squared deviations."""
-        n = X.shape[0]
-        constant = constant_columns(n, mean, squares)
-        variances = np.where(constant, 0.0, squares / (n - ddof))
+    def from_moments(cls, X: Any, columns: Columns, *, scale: bool | FloatArray, ddof: int) -> Self:
+        """Build from X and what was computed of its columns."""
+        variances = columns.squares / (X.shape[0] - ddof)
+        divisors = np.ones_like(variances)
         if isinstance(scale, np.ndarray):
-            return cls(X, mean, scale, variances / scale**2, ddof)
-        divisors = np.ones_like(mean)
-        if scale:
-            divisors[~constant] = np.sqrt(variances[~constant])
-            variances = np.where(constant, 0.0, variances / divisors**2)
-        return cls(X, mean, divisors, variances, ddof, bool(scale))
+            divisors = scale
+        elif scale:
+            divisors = np.sqrt(np.where(variances > 0, variances, 1.0))
+        variances = variances / divisors**2
+        return cls(X, columns.mean, divisors, variances, ddof, scale is True, columns.rest)
+
+    def entry_errors(self) -> FloatArray:
+        """See `Covariance.entry_errors`; the same for all ways to keep the same numbers.
+
+        Measured from an origin that is at most √n standard deviations away, sums of n squares are
+        off by n + 2√n units in the last place and a few more; those of products with each other by
+        n, or 4n where sparse columns are not centred first; dividing by n - ddof and two scales
+        costs what the scales are off by. Of X as a factor both sides are off.
+        """
+        return (6 * self.n_samples + 100) * UNIT * self._variances
+
+    def product_errors(self) -> FloatArray:
+        """See `Covariance.product_errors`: two sums, and four times as much for sparse columns."""
+        rounding = 8 * (self.n_samples + self.n_features + 16) * UNIT
+        return self.entry_errors() + rounding * self._variances
+
+    def precise_product(self, w: FloatArray) -> FloatArray:
+        """See `Covariance.precise_product`. One pass, or none once A is formed."""
+        if self._gram is not None:
+            return self._gram @ w
+        self.n_passes += 1
+        return self._centred_product(w) / (self.n_samples - self.ddof)
+
+    @abstractmethod
+    def _centred_product(self, w: FloatArray) -> FloatArray:
+        """Return ``D⁻¹(X - 1μ')'(X - 1μ')D⁻¹w``, with every number centred before it is used."""
 
     @abstractmethod
     def _times(self, W: FloatArray, support: Index | None) -> FloatArray:
@@ -104,7 +144,9 @@ class DataCovariance(Covariance):
         """Return ``X' Z`` for the raw data, in an array of its own."""
 
     @abstractmethod
-    def _deviation_products(self, support: Index | None, mean: FloatArray) -> FloatArray:
+    def _deviation_products(
+        self, support: Index | None, mean: FloatArray, rest: FloatArray
+    ) -> FloatArray:
         """Return ``(X - 1μ')'(X - 1μ')`` for the raw data on a support, or on all features."""
 
     def diagonal(self) -> FloatArray:
@@ -170,11 +212,14 @@ class DataCovariance(Covariance):
     def _computed(self, support: Index | None = None) -> FloatArray:
         """Compute A, on a support or the whole of it, in float64. One pass."""
         rows: Any = slice(None) if support is None else support
-        mean, scale = self.mean[rows], self.scale[rows]
+        mean, rest, scale = self.mean[rows], self.rest[rows], self.scale[rows]
         self.n_passes += 1
         self.n_grams += int(mean.size == self.n_features)
-        products = self._deviation_products(support, mean)
-        return products / np.outer(scale, scale * (self.n_samples - self.ddof))
+        products = self._deviation_products(support, mean, rest)
+        products /= self.n_samples - self.ddof
+        if self._is_scaled:
+            products /= np.outer(scale, scale)
+        return products
 
     def restrict(self, support: Index) -> Covariance:
         """Return the covariance of the chosen features, as a matrix."""
@@ -262,6 +307,9 @@ class InMemoryCovariance(DataCovariance):
     def _transposed_times(self, Z: FloatArray) -> FloatArray:
         return product(self.X.T, Z)
 
+    def _centred_product(self, w: FloatArray) -> FloatArray:
+        return centred_product(self.X, w, self.mean, self.rest, self.scale)
+
     def restrict(self, support: Index) -> Covariance:
         """Return the covariance of the chosen features: from A if it is formed, else a copy."""
         if self._gram is not None:
@@ -271,7 +319,7 @@ class InMemoryCovariance(DataCovariance):
         X = self.X[:, support].astype(np.float64, copy=False)
         part = type(self)(
             X, self.mean[support], self.scale[support], self._variances[support], self.ddof,
-            self.standardised,
+            self.standardised, self.rest[support],
         )  # fmt: skip
         part.has_samples = self.has_samples
         return part
@@ -281,7 +329,9 @@ class InMemoryCovariance(DataCovariance):
         self.n_passes += 1
         for start, stop in pairwise(row_edges(self.n_samples, size)):
             # ddof=0: the mean is that of all rows, not of these.
-            yield type(self)(self.X[start:stop], self.mean, self.scale, self._variances, ddof=0)
+            yield type(self)(
+                self.X[start:stop], self.mean, self.scale, self._variances, 0, False, self.rest
+            )
 
     def _row_digests(self) -> NDArray[np.uint8]:
         return row_digests(self.X)

@@ -26,14 +26,17 @@ class DenseDataCovariance(InMemoryCovariance):
     @classmethod
     def measure(cls, X: NDArray[np.floating], *, scale: bool | FloatArray, ddof: int) -> Self:
         """Build from X alone. One pass."""
-        covariance = cls.from_moments(X, *column_moments(X), scale=scale, ddof=ddof)
+        covariance = cls.from_moments(X, column_moments(X), scale=scale, ddof=ddof)
         covariance.n_passes += 1
         return covariance
 
     @classmethod
     def of(cls, data: DataCovariance, X: NDArray[np.floating]) -> Self:
         """Build from a covariance, and all of its rows as they were just read."""
-        dense = cls(X, data.mean, data.scale, data.diagonal(), data.ddof, data.standardised)
+        dense = cls(
+            X, data.mean, data.scale, data.diagonal(), data.ddof, data.standardised,
+            data.rest,
+        )  # fmt: skip
         dense.n_passes = data.n_passes + 1
         return dense
 
@@ -81,6 +84,7 @@ class DenseDataCovariance(InMemoryCovariance):
         """Return some columns, centred and scaled."""
         part = self.X[:, support].astype(np.float64, copy=False)
         part -= self.mean[support]  # the gathered columns are a copy, so this is safe
+        part -= self.rest[support]
         part /= self.scale[support]
         return part
 
@@ -95,7 +99,9 @@ class DenseDataCovariance(InMemoryCovariance):
             return result
         result = np.zeros((self.n_samples, self.n_samples))
         for block in block_slices(self.n_features, 8 * self.n_samples, DENSE_PIECE_BYTES):
-            centred = (self.X[:, block] - self.mean[block]) / self.scale[block]
+            centred = self.X[:, block] - self.mean[block]
+            centred -= self.rest[block]
+            centred /= self.scale[block]
             result += centred @ centred.T
         return result
 
@@ -107,6 +113,8 @@ class DenseDataCovariance(InMemoryCovariance):
         plain = self.dtype == np.float64 and not self._is_scaled
         return plain and float(self.mean @ self.mean) <= 100 * self.trace()
 
-    def _deviation_products(self, support: Index | None, mean: FloatArray) -> FloatArray:
+    def _deviation_products(
+        self, support: Index | None, mean: FloatArray, rest: FloatArray
+    ) -> FloatArray:
         # Centred block by block: X'X - nμμ' would lose the digits that μ²/σ² takes.
-        return gram(self.X if support is None else self.X[:, support], mean)
+        return gram(self.X if support is None else self.X[:, support], mean, rest)

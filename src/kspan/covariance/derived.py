@@ -64,6 +64,33 @@ class DerivedCovariance(Covariance):
         """Whether those of what it is made from are."""
         return self.base.reads_are_costly
 
+    @property
+    def psd_slack(self) -> float:  # type: ignore[override]
+        """That of what it is made from."""
+        return self.base.psd_slack
+
+    def entry_errors(self) -> FloatArray:
+        """See `Covariance.entry_errors`: those of the base, if its samples carry over."""
+        return self.base.entry_errors() * self._squared_weights()
+
+    def product_errors(self) -> FloatArray:
+        """See `Covariance.product_errors`."""
+        return self.base.product_errors() * self._squared_weights()
+
+    def unseen(self) -> FloatArray:
+        """See `Covariance.unseen`."""
+        return self.base.unseen() * self._squared_weights()
+
+    def precise_product(self, w: FloatArray) -> FloatArray:
+        """See `Covariance.precise_product`, if samples carry over."""
+        weights = self._weights()
+        assert weights is not None
+        return weights[:, None] * self.base.precise_product(weights[:, None] * w)
+
+    def _squared_weights(self) -> Any:
+        weights = self._weights()
+        return 1.0 if weights is None else weights**2
+
     def prepare(self) -> None:
         """Prepare what it is made from."""
         self.base.prepare()
@@ -138,6 +165,11 @@ class UnitCovariance(DerivedCovariance):
         if base.sketch is not None:
             self.sketch = base.sketch[0], base.sketch[1] / self.unit
 
+    @property
+    def psd_slack(self) -> float:  # type: ignore[override]
+        """That of the base, in other units."""
+        return self.base.psd_slack / self.unit
+
     def diagonal(self) -> FloatArray:
         """Return the variances."""
         return self.base.diagonal() / self.unit
@@ -145,6 +177,10 @@ class UnitCovariance(DerivedCovariance):
     def matmat(self, W: FloatArray, support: Index | None = None) -> FloatArray:
         """Return ``A W / unit``."""
         return self.base.matmat(W, support) / self.unit
+
+    def precise_product(self, w: FloatArray) -> FloatArray:
+        """See `Covariance.precise_product`."""
+        return self.base.precise_product(w) / self.unit
 
     def _entries(self, values: FloatArray, rows: Any, columns: Index) -> FloatArray:
         return values / self.unit
@@ -229,12 +265,17 @@ class UpdatedCovariance(DerivedCovariance):
     base : Covariance
     L : (d, r) array
     C : (r, r) symmetric array
+    errors : (d,) array
+        How well it is known, see `Covariance.entry_errors`; None if nobody asks.
     """
 
     L: FloatArray
     C: FloatArray
 
-    def __init__(self, base: Covariance, L: FloatArray, C: FloatArray):
+    def __init__(
+        self, base: Covariance, L: FloatArray, C: FloatArray, errors: FloatArray | None = None
+    ):
+        self.errors = errors
         if isinstance(base, UpdatedCovariance):  # one update, however often it is updated
             r, s = base.C.shape[0], C.shape[0]
             C = np.block([[base.C, np.zeros((r, s))], [np.zeros((s, r)), C]])
@@ -263,7 +304,23 @@ class UpdatedCovariance(DerivedCovariance):
         return values + self.L[rows] @ (self.C @ np.swapaxes(self.L[columns], -1, -2))
 
     def _on(self, base: Covariance, support: Index | None = None) -> "UpdatedCovariance":
-        return UpdatedCovariance(base, self.L if support is None else self.L[support], self.C)
+        rows: Any = slice(None) if support is None else support
+        errors = None if self.errors is None else self.errors[rows]
+        return UpdatedCovariance(base, self.L[rows], self.C, errors)
+
+    def entry_errors(self) -> FloatArray:
+        """See `Covariance.entry_errors`: what the deflation says."""
+        if self.errors is None:
+            raise ValueError("Nothing is known of the rounding of this update.")
+        return self.errors
+
+    def product_errors(self) -> FloatArray:
+        """See `Covariance.product_errors`: `errors` are those of products too."""
+        return self.entry_errors()
+
+    def precise_product(self, w: FloatArray) -> FloatArray:
+        """See `Covariance.precise_product`."""
+        return self.base.precise_product(w) + self.L @ (self.C @ (self.L.T @ w))
 
     def _leading(self, m: int) -> EigenPairs:
         d = self.n_features

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index
 from kspan.linalg.eigen import EigenPairs
+from kspan.linalg.rounding import UNIT
 
 Kind = Literal["data", "covariance"]
 
@@ -42,6 +43,9 @@ class Covariance(ABC):
         How often the whole of A, or of the n×n matrix XX', was computed from data so far.
     sketch : two (d, p) arrays or None
         Random columns Ω and AΩ, if they are at hand.
+    psd_slack : float
+        ``A + psd_slack I`` is positive semidefinite. Zero for data, whose covariance is; what is
+        computed of it may lack that by `entry_errors`.
     """
 
     n_features: int
@@ -55,6 +59,7 @@ class Covariance(ABC):
     n_passes: int = 0
     n_grams: int = 0
     sketch: tuple[FloatArray, FloatArray] | None = None
+    psd_slack: float = 0.0
     _pairs: EigenPairs | None = None
 
     @abstractmethod
@@ -64,6 +69,35 @@ class Covariance(ABC):
     def trace(self) -> float:
         """Return the total variance."""
         return float(self.diagonal().sum())
+
+    def entry_errors(self) -> FloatArray:
+        r"""Return r: an entry (i, j) that is computed is off by at most :math:`\sqrt{r_ir_j}`.
+
+        That is of `submatrix`, `diagonal` and the square of `sample_factor`, and all that rounding
+        did since the numbers were given; zero for a given matrix. Sums of such errors have this
+        form too, as :math:`\sqrt{r_ir_j} + \sqrt{q_iq_j} \le \sqrt{(r_i+q_i)(r_j+q_j)}`, and on a
+        support S they are at most :math:`\sum_{i∈S} r_i` in the Frobenius norm.
+        """
+        return np.zeros(self.n_features)
+
+    def product_errors(self) -> FloatArray:
+        r"""Return p: entry i of a product Aw is off by :math:`\sqrt{p_i}\sum_j|w_j|\sqrt{p_j}`.
+
+        At most, and of `precise_product`; never below `entry_errors`.
+        """
+        rounding = (self.n_features + 8) * UNIT
+        return self.entry_errors() + rounding * np.abs(self.diagonal())
+
+    def precise_product(self, w: FloatArray) -> FloatArray:
+        """Return ``A w`` as exactly as `product_errors` says, for (d, p) columns w."""
+        return self.matmat(w)
+
+    def unseen(self) -> FloatArray:
+        """Return h: the true matrix is between A and A + diag(h), but for rounding.
+
+        Zero unless A is a sketch.
+        """
+        return np.zeros(self.n_features)
 
     @abstractmethod
     def matmat(self, W: FloatArray, support: Index | None = None) -> FloatArray:

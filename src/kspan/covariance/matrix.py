@@ -8,6 +8,7 @@ from kspan.arrays import FloatArray, Index
 from kspan.covariance.block_kernels import row_digests
 from kspan.covariance.interface import Covariance
 from kspan.linalg.eigen import EigenPairs, leading_dense
+from kspan.linalg.rounding import UNIT
 
 # Up to this order a Cholesky factorisation settles at once whether A is PSD (under 15 ms).
 # Beyond it, the eigensolver that every fit runs sees a negative eigenvalue on its way.
@@ -15,13 +16,23 @@ CHOLESKY_LIMIT = 1024
 
 
 class DenseCovariance(Covariance):
-    """The array itself. One pass is one product with the whole of it."""
+    """The array itself. One pass is one product with the whole of it.
+
+    Parameters
+    ----------
+    A : (d, d) array
+    dtype : as the numbers came
+    is_psd : whether what A was computed from is positive semidefinite
+    errors : see `Covariance.entry_errors`; nothing for a matrix that is given
+    """
 
     def __init__(
-        self, A: FloatArray, dtype: np.dtype[np.floating] | None = None, *, is_psd: bool = False
-    ):
+        self, A: FloatArray, dtype: np.dtype[np.floating] | None = None, *,
+        is_psd: bool = False, errors: FloatArray | None = None,
+    ):  # fmt: skip
         self.A = A
-        self._is_psd = is_psd  # known to be, up to rounding of doubles
+        self._is_psd = is_psd  # known to be, up to `psd_slack`
+        self._errors = np.zeros(len(A)) if errors is None else errors
         self.n_features = A.shape[0]
         self.dtype = np.dtype(dtype or A.dtype)
         self._diagonal = np.ascontiguousarray(np.diagonal(A))
@@ -29,6 +40,10 @@ class DenseCovariance(Covariance):
     def diagonal(self) -> FloatArray:
         """Return the variances."""
         return self._diagonal
+
+    def entry_errors(self) -> FloatArray:
+        """Return zeros for a matrix that was given, else what it was computed with."""
+        return self._errors
 
     def matmat(self, W: FloatArray, support: Index | None = None) -> FloatArray:
         """Return ``A W``; with a support only those rows of A are read."""
@@ -84,15 +99,19 @@ class DenseCovariance(Covariance):
             return
         d = self.n_features
         in_doubles = 8 * d * np.finfo(np.float64).eps * np.abs(self._diagonal).max()
+        # What Cholesky, and an eigensolver, may overlook.
+        overlooked = 2 * (d + 1) * UNIT * (np.abs(self._diagonal).sum() + d * in_doubles)
+        self.psd_slack = float(in_doubles + overlooked)
         try:
             shifted = self.A + in_doubles * np.eye(d)
             scipy.linalg.cholesky(shifted, overwrite_a=True, check_finite=False)
         except scipy.linalg.LinAlgError:
-            values, vectors = np.linalg.eigh((self.A + self.A.T) / 2)
+            values, vectors = np.linalg.eigh(self.A)
             self._require_psd(float(values[0]))
             if values[0] < -in_doubles:
                 lacking = vectors[:, values < 0]
-                self.A = self.A - (lacking * values[values < 0]) @ lacking.T
+                A = self.A - (lacking * values[values < 0]) @ lacking.T
+                self.A = 0.5 * (A + A.T)
                 self._diagonal = np.ascontiguousarray(np.diagonal(self.A))
                 self._pairs = None
         self._is_psd = True
@@ -105,26 +124,21 @@ class DenseCovariance(Covariance):
         return bool(np.isfinite(spread).all())
 
     def validate(self) -> None:
-        """Raise `ValueError` unless A is symmetric and PSD, up to rounding.
+        """Raise `ValueError` unless A is symmetric and PSD, up to rounding; make it symmetric.
 
-        Two products with one random vector settle symmetry: ``Ax - A'x`` is as large as the
-        asymmetry. Only when that looks wrong are the entries compared.
+        Whoever reads one triangle must find what others find in the other.
         """
-        A = self.A
-        rng = np.random.default_rng(0)
-        d = self.n_features
-        # Entries of size 1 to 2 with random signs: none is small enough to hide a row.
-        probe = rng.choice([-1.0, 1.0], d) * rng.uniform(1, 2, d)
-        right, left = A @ probe, probe @ A
-        self.n_passes += 2
-        if np.linalg.norm(right - left) > self._rounding():
-            asymmetry = float(np.abs(A - A.T).max())
-            if asymmetry > self._rounding():
-                raise ValueError(
-                    "The covariance is not symmetric: the largest |A - A.T| is "
-                    f"{asymmetry:.3g}, beyond rounding."
-                )
-        if d <= CHOLESKY_LIMIT or self._diagonal.min() < -self._rounding():
+        self.n_passes += 1
+        asymmetry = largest_asymmetry(self.A)
+        if asymmetry > self._rounding():
+            raise ValueError(
+                f"The covariance is not symmetric: the largest |A - A.T| is {asymmetry:.3g}, "
+                "beyond rounding."
+            )
+        if asymmetry > 0:
+            self.A = 0.5 * (self.A + self.A.T)
+            self._errors = 2 * UNIT * np.abs(self._diagonal)
+        if self.n_features <= CHOLESKY_LIMIT or self._diagonal.min() < -self._rounding():
             self.ensure_psd()
 
     def _rounding(self) -> float:
@@ -139,11 +153,27 @@ class DenseCovariance(Covariance):
             )
 
 
+# Tiles of this many rows and columns stay in the cache while they are transposed.
+TILE = 256
+
+
+def largest_asymmetry(A: FloatArray) -> float:
+    """Return the largest |A - A'|, tile by tile."""
+    largest, starts = 0.0, range(0, len(A), TILE)
+    for i in starts:
+        for j in range(0, i + 1, TILE):
+            difference = A[i : i + TILE, j : j + TILE] - A[j : j + TILE, i : i + TILE].T
+            largest = max(largest, float(difference.max()), -float(difference.min()))
+    return largest
+
+
 def matrix_on(
     covariance: Covariance, support: Index, dtype: np.dtype[np.floating] | None, *, is_psd: bool
 ) -> DenseCovariance:
     """Return a covariance on some of its features, as a matrix that knows where it is from."""
-    part = DenseCovariance(covariance.submatrix(support), dtype, is_psd=is_psd)
+    errors = covariance.entry_errors()[support]
+    part = DenseCovariance(covariance.submatrix(support), dtype, is_psd=is_psd, errors=errors)
+    part.psd_slack = covariance.psd_slack
     part.n_samples, part.kind = covariance.n_samples, covariance.kind
     part.standardised = covariance.standardised
     part.mean = None if covariance.mean is None else covariance.mean[support]

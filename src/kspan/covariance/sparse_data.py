@@ -5,13 +5,22 @@ from typing import Any, Self
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.covariance.block_kernels import block_slices, gram, sparse_column_moments
+from kspan.covariance.block_kernels import (
+    GRAM_BYTES,
+    Columns,
+    block_slices,
+    sparse_column_moments,
+    sparse_origin,
+)
 from kspan.covariance.data_covariance import DENSE_PIECE_BYTES, InMemoryCovariance
 from kspan.covariance.dense_data import DenseDataCovariance
 from kspan.linalg.eigen import LAPACK_LIMIT
 
 # More multiplications than this and Lanczos is the cheaper way, even for few features.
 SPARSE_GRAM_WORK = 1e8
+
+# Columns whose squares are more than so many times their squared deviations are centred first.
+MOST_CANCELLATION = 4.0
 
 # Beyond this many features, dense columns for many starts at once would fill the memory.
 MANY_SPARSE_FEATURES = 100_000
@@ -28,7 +37,9 @@ class SparseDataCovariance(InMemoryCovariance):
     @classmethod
     def measure(cls, X: Any, *, scale: bool | FloatArray, ddof: int) -> Self:
         """Build from X alone. Two passes over the stored entries."""
-        covariance = cls.from_moments(X, *sparse_column_moments(X), scale=scale, ddof=ddof)
+        origin = sparse_origin(X)
+        columns = Columns.around(origin, *sparse_column_moments(X, origin))
+        covariance = cls.from_moments(X, columns, scale=scale, ddof=ddof)
         covariance.n_passes += 2
         return covariance
 
@@ -39,18 +50,35 @@ class SparseDataCovariance(InMemoryCovariance):
     def _is_cheap(self, size: int) -> bool:
         return size <= LAPACK_LIMIT and self.X.nnz * size <= SPARSE_GRAM_WORK
 
-    def _deviation_products(self, support: Index | None, mean: FloatArray) -> FloatArray:
-        n = self.n_samples
+    def _cancellation(self) -> FloatArray:
+        """Return Σx² / Σ(x - μ)² of every column: one unless its mean is large."""
+        n, squares = self.n_samples, self._variances * (self.n_samples - self.ddof)
+        means = n * (self.mean / self.scale) ** 2
+        constant = np.where(means > 0, np.inf, 0.0)
+        return 1.0 + np.divide(means, squares, where=squares > 0, out=constant)
+
+    def _deviation_products(
+        self, support: Index | None, mean: FloatArray, rest: FloatArray
+    ) -> FloatArray:
+        columns = np.arange(self.n_features) if support is None else support
         X = self.X if support is None else self.X[:, support]
         X = X.astype(np.float64, copy=False)
         products: FloatArray = (X.T @ X).toarray()
+        products -= self.n_samples * np.outer(mean, mean)
         # Subtracting the mean afterwards costs the digits that μ²/σ² takes. A column with few
-        # zeros and a large mean would lose too many: those few columns are made dense instead.
-        squares = np.diagonal(products) - n * mean**2
-        if np.any(n * mean**2 > 1e4 * squares):
-            return gram(X, mean)
-        products -= n * np.outer(mean, mean)
+        # zeros and a large mean would lose too many: those are made dense, block by block.
+        full = np.flatnonzero(self._cancellation()[columns] > MOST_CANCELLATION)
+        if full.size:
+            products[:, full] = _with_centred(X.tocsr(), full, mean, rest)
+            products[full] = products[:, full].T
         return products
+
+    def _centred_product(self, w: FloatArray) -> FloatArray:
+        if (self._cancellation() > MOST_CANCELLATION).any():
+            return super()._centred_product(w)  # some rows at a time, made dense
+        X, w = self.X.astype(np.float64, copy=False), w / self.scale[:, None]
+        Z = X @ w - self.mean @ w
+        return (X.T @ Z - np.outer(self.mean, Z.sum(axis=0))) / self.scale[:, None]
 
     def _sample_products(self) -> FloatArray:
         size = self.n_samples
@@ -58,3 +86,19 @@ class SparseDataCovariance(InMemoryCovariance):
         for block in block_slices(size, 8 * self.n_features, DENSE_PIECE_BYTES):
             products[:, block] = self.scores(self.back(identity[:, block]))
         return (products + products.T) / 2
+
+
+def _with_centred(X: Any, full: Index, mean: FloatArray, rest: FloatArray) -> FloatArray:
+    """Return the products of all centred columns of CSR data with some of them, made dense."""
+    products, totals = np.zeros((X.shape[1], full.size)), np.zeros(full.size)
+    for rows in block_slices(X.shape[0], 8 * full.size, GRAM_BYTES):
+        centred = X[rows][:, full].toarray() - mean[full]
+        centred -= rest[full]
+        part = X[rows].T @ centred
+        part[full] = centred.T @ centred
+        products += part
+        totals += centred.sum(axis=0)
+    # 1'(X - 1μ') is rounding; of the columns that are dense nothing is left to take out.
+    others = np.setdiff1d(np.arange(X.shape[1]), full)
+    products[others] -= np.outer(mean[others], totals)
+    return products

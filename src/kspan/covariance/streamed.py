@@ -11,8 +11,9 @@ for every r, the tail being what the best rank r leaves of tr S: `error` is Δ o
 samples, and no sum of m variances is off by more than m times that. Means and variances of the
 features are exact in both.
 
-Blocks of rows are centred on their own means, and the distance of the means is one more row, so a
-large mean costs no digits.
+Rows are measured from the first one and blocks of them centred on their own means; the distance of
+the means is one more row. So a large mean costs no digits, and a column of equal numbers is exactly
+constant.
 
 Reference: Liberty, Simple and Deterministic Matrix Sketching, KDD 2013; Ghashami et al., SIAM J.
 Comput. 45 (2016).
@@ -23,11 +24,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from kspan.covariance.data_covariance import constant_columns
+from kspan.arrays import FloatArray
+from kspan.covariance.block_kernels import sums_of_squares
+from kspan.covariance.data_covariance import require_variance
 from kspan.covariance.dense_data import DenseDataCovariance
 from kspan.covariance.derived import UnitCovariance
 from kspan.covariance.interface import Covariance
 from kspan.covariance.matrix import DenseCovariance
+from kspan.linalg.rounding import UNIT
 
 # Features up to which S is accumulated: 200 MB.
 EXACT_LIMIT = 5000
@@ -52,10 +56,12 @@ class RowStream:
 
     def __init__(self, n_features: int, sketch_rows: int = SKETCH_ROWS):
         self.count = 0
-        self.mean = np.zeros(n_features)
+        self.origin = np.zeros(n_features)
+        self.shift = np.zeros(n_features)  # of the mean, from the origin
         self.squares = np.zeros(n_features)
         self.exact = n_features <= EXACT_LIMIT
         self.lost = 0.0  # Δ
+        self.rounded = 0.0  # what the singular values that were computed may be off by
         self.dtype: np.dtype[np.floating] = np.dtype(np.float64)
         self._used = 0
         self._rows = sketch_rows
@@ -67,22 +73,24 @@ class RowStream:
         if not len(X):
             return
         self.dtype = X.dtype if self.count == 0 else np.promote_types(self.dtype, X.dtype)
-        X = X.astype(np.float64)  # a copy
-        part_mean = X.mean(axis=0)
-        X -= part_mean
-        shift, total = part_mean - self.mean, self.count + len(X)
-        weight = self.count * len(X) / total
-        self.squares += np.einsum("ij,ij->j", X, X) + shift * shift * weight
+        if self.count == 0:
+            self.origin = X[0].astype(np.float64)
+        X = X - self.origin  # float64, whatever X is
+        part_shift = X.mean(axis=0)
+        X -= part_shift
+        shift, total = part_shift - self.shift, self.count + len(X)
+        apart = np.sqrt(self.count * len(X) / total) * shift
+        self.squares += sums_of_squares(X) + apart * apart
         if self.exact:
             self._S += X.T @ X
-            self._S += np.outer(shift, shift * weight)
+            self._S += np.outer(apart, apart)
         else:
-            for row in np.vstack([X, np.sqrt(weight) * shift]):
+            for row in np.vstack([X, apart]):
                 if self._used == len(self._S):
                     self._shrink()
                 self._S[self._used] = row
                 self._used += 1
-        self.mean += shift * (len(X) / total)
+        self.shift += shift * (len(X) / total)
         self.count = total
 
     def _shrink(self) -> None:
@@ -93,7 +101,10 @@ class RowStream:
         self._S[: len(kept)] = kept[:, None] * directions
         self._used = self._rows - 1
         self._S[self._used :] = 0.0
-        self.lost += delta
+        # LAPACK's singular values, and vectors, are those of a matrix that is off by this much.
+        rounded = 8 * (len(self._S) + 8) * UNIT * float(sizes[0] * sizes.sum())
+        self.lost += delta + rounded
+        self.rounded += rounded
 
     def error(self, ddof: int = 1) -> float:
         """Return by how much a variance along any direction may be underestimated; 0 if exact."""
@@ -107,26 +118,55 @@ class RowStream:
                 "one sample has no variance."
             )
         divisor = self.count - ddof
-        constant = constant_columns(self.count, self.mean, self.squares)
-        variances = np.where(constant, 0.0, self.squares / divisor)
-        if not variances.any():
-            raise ValueError("All features are constant: there is no variance to explain.")
-        scales = np.sqrt(np.where(constant, 1.0, variances)) if scale else np.ones_like(variances)
+        variances = self.squares / divisor
+        varies = variances > 0
+        require_variance(variances, scale)
+        scales = np.sqrt(np.where(varies, variances, 1.0)) if scale else np.ones_like(variances)
+        errors = (6 * self.count + 100) * UNIT * variances / scales**2  # as of data in memory
         result: Covariance
         if self.exact:
-            A = self._S / np.outer(scales, scales * divisor)
-            A[constant], A[:, constant] = 0.0, 0.0
-            result = DenseCovariance(0.5 * (A + A.T), self.dtype)
+            A = self._S / divisor
+            A /= np.outer(scales, scales)
+            result = DenseCovariance(A, self.dtype, is_psd=True, errors=errors)
         else:
-            B = self._S[: max(self._used, 1)] * np.where(constant, 0.0, 1 / scales)
-            squares = np.einsum("ij,ij->j", B, B) / divisor
-            centred, unscaled = np.zeros_like(scales), np.ones_like(scales)
-            rows = DenseDataCovariance(
-                B * np.sqrt(len(B) / divisor), centred, unscaled, squares, ddof=0
+            B = self._S[: max(self._used, 1)] / scales
+            result = SketchCovariance(
+                B * np.sqrt(len(B) / divisor),
+                errors + self.rounded / divisor / scales**2,
+                self.lost / divisor / scales**2,
             )
-            rows.has_samples = False  # they are those of the sketch
-            result = UnitCovariance(rows, 1.0)  # with means and scales of its own
             result.dtype = self.dtype
         result.n_samples, result.kind, result.standardised = self.count, "data", scale
-        result.mean, result.scale = self.mean.copy(), scales
+        result.mean, result.scale = self.origin + self.shift, scales
         return result
+
+
+class SketchCovariance(UnitCovariance):
+    """``B'B / len(B)`` for the rows B of a sketch, with means and scales of the data behind it.
+
+    Parameters
+    ----------
+    rows : (ℓ, d) array
+    errors : (d,) array, see `Covariance.entry_errors`
+    unseen : (d,) array, see `Covariance.unseen`
+    """
+
+    def __init__(self, rows: FloatArray, errors: FloatArray, unseen: FloatArray):
+        squares = np.einsum("ij,ij->j", rows, rows) / len(rows)
+        zeros, ones = np.zeros_like(squares), np.ones_like(squares)
+        data = DenseDataCovariance(rows, zeros, ones, squares, ddof=0)
+        data.has_samples = False  # they are those of the sketch
+        self._errors, self._unseen = errors, unseen
+        super().__init__(data, 1.0)
+
+    def entry_errors(self) -> FloatArray:
+        """See `Covariance.entry_errors`."""
+        return self._errors + self.base.entry_errors()
+
+    def product_errors(self) -> FloatArray:
+        """See `Covariance.product_errors`."""
+        return self._errors + self.base.product_errors()
+
+    def unseen(self) -> FloatArray:
+        """See `Covariance.unseen`: what the sketch has lost."""
+        return self._unseen

@@ -11,7 +11,7 @@ from kspan.arrays import FloatArray, Index, Mask
 from kspan.covariance import Covariance
 from kspan.linalg.eigen import leading_stack
 from kspan.linalg.nonnegative import best_on_support
-from kspan.linalg.rounding import IMPROVEMENT
+from kspan.linalg.rounding import IMPROVEMENT, UNIT
 from kspan.problem.choice import Choice, HasChoice, as_count, is_count
 from kspan.problem.solution import Candidate, LoadingsSolution, Solution
 
@@ -19,8 +19,37 @@ from kspan.problem.solution import Candidate, LoadingsSolution, Solution
 # overhead of a call is more than the work in it.
 STACK_LIMIT = 32
 
-# ‖x‖² may differ from one by this much.
-UNIT_LENGTH = 1e-9
+# W'W may differ from the identity by this much.
+ORTHONORMAL = 1e-9
+
+
+def explained_at_least(
+    covariance: Covariance, support: Index, weights: FloatArray, m: int
+) -> float:
+    r"""Return tr(W'A_SSW), rounded downwards; `ValueError` unless W is (k, m) and orthonormal.
+
+    If W'W is at most (1 + δ)I, then WW'/(1 + δ) is between 0 and I, has rank m, and no such matrix
+    explains more than m leading eigenvectors do. Computing w'Aw is off by (2k+8)u times |w|'|A||w|,
+    and that is at most tr A_SS for a unit vector, as :math:`|a_{ij}| \le \sqrt{a_{ii}a_{jj}}`; of A
+    itself `Covariance.entry_errors` says how well it is known.
+    """
+    W, k = weights, support.size
+    if not (isinstance(W, np.ndarray) and W.dtype == np.float64 and W.shape == (k, m)):
+        raise ValueError("weights: do not fit the support")
+    distance = float(np.linalg.norm(W.T @ W - np.eye(m))) if np.isfinite(W).all() else np.inf
+    if not distance <= ORTHONORMAL:
+        raise ValueError("weights: are not orthonormal")
+    trace = float(covariance.diagonal()[support].sum())
+    if covariance.is_wide and k > (covariance.n_samples or 0):
+        X = covariance.sample_factor()
+        assert X is not None
+        value = float(np.sum((X[:, support] @ W) ** 2))
+    else:
+        value = float(np.einsum("ij,ij->", W, covariance.submatrix(support) @ W))
+    value /= 1 + distance + 4 * (k + m) * UNIT
+    rounding = m * (2 * k + (covariance.n_samples or 0) * covariance.is_wide + 16) * UNIT * trace
+    errors = np.sqrt(m) * float(covariance.entry_errors()[support].sum())
+    return max(float(value - rounding - (1 + 16 * UNIT) * errors), 0.0)
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -135,11 +164,10 @@ class RowSparseProblem(HasChoice):
         return self.refit(support)
 
     def claimed_value(self, support: Index, weights: FloatArray) -> float:
-        """Return what a support explains; `ValueError` if it is not feasible."""
+        """Return what weights on a support explain at least; `ValueError` if not feasible."""
         if (wrong := self.choice.objection(support)) is not None:
             raise ValueError(f"support: {wrong}")
-        values = self.covariance.leading(self.n_components, np.sort(support)).values
-        return float(np.maximum(values, 0.0).sum())
+        return explained_at_least(self.covariance, support, weights, self.n_components)
 
     def refit(self, support: Index) -> Candidate:
         """Return the best point on a support: the m leading eigenvectors of ``A_SS``."""
@@ -272,20 +300,18 @@ class NonnegativeProblem(ElementSparseProblem):
         return refitted if refitted.objective > given.objective * (1 + IMPROVEMENT) else given
 
     def claimed_value(self, support: Index, weights: FloatArray) -> float:
-        """Return x'Ax, for a nonnegative unit vector x on a support; `ValueError` for others."""
+        """Return x'Ax at least, for a nonnegative unit vector x on a support.
+
+        `ValueError` for others.
+        """
         if self.n_components != 1:
             raise ValueError("problem: a certificate is about one nonnegative component")
         if not 1 <= support.size <= self.n_nonzero_coefs:
             raise ValueError("support: has a wrong size")
-        if weights.shape != (support.size, 1):
-            raise ValueError("weights: do not fit the support")
-        x = np.asarray(weights[:, 0], dtype=np.float64)
-        if not (np.isfinite(x).all() and (x >= 0).all()):
+        value = explained_at_least(self.covariance, support, weights, 1)
+        if not (weights >= 0).all():
             raise ValueError("weights: are not all nonnegative")
-        length = float(x @ x)
-        if not abs(length - 1) <= UNIT_LENGTH:
-            raise ValueError("weights: are not a unit vector")
-        return max(float(x @ self.covariance.submatrix(support) @ x) / length, 0.0)
+        return value
 
     def refit(self, support: Index) -> Candidate:
         """Return a local maximum on a support, the best there when the signs agree."""

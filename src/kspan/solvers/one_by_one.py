@@ -33,6 +33,7 @@ import numpy as np
 
 from kspan.arrays import FloatArray
 from kspan.covariance import Covariance, MaskedCovariance, UnitCovariance, UpdatedCovariance
+from kspan.linalg.rounding import UNIT
 from kspan.problem import LoadingsSolution
 from kspan.progress import Monitor, Status, worst
 from kspan.solvers.loadings import fill_empty, unit_solution
@@ -68,6 +69,7 @@ class Deflation:
             self.current = MaskedCovariance(self.current, x == 0)
             return
         x = x.reshape(-1, 1)
+        turned = 0.0  # what rounding may have turned the direction by
         if self.kind in ("orthogonalized", "generalized"):
             # B = I - QQ', so q = Bx is the part of x orthogonal to what is taken, in both.
             q = x - self.taken @ (self.taken.T @ x)
@@ -76,9 +78,10 @@ class Deflation:
             if length <= np.sqrt(np.finfo(float).eps):
                 return  # nothing of it is left
             q /= length
+            turned = 16 * (len(q) + 8) * UNIT / float(length)
             self.taken = np.hstack([self.taken, q])
             x = q
-        product = self.current.matmat(x)
+        product = self.current.precise_product(x)
         variance = float(x[:, 0] @ product[:, 0])
         if self.kind == "hotelling":
             self.current = UpdatedCovariance(self.current, x, np.array([[-variance]]))
@@ -92,7 +95,31 @@ class Deflation:
             size = float(np.abs(product).max()) or 1.0  # both columns of about the same size
             core = np.array([[variance, -size], [-size, 0.0]])
             L = np.hstack([x, product / size])
-            self.current = UpdatedCovariance(self.current, L, core)
+            errors = projection_errors(self.current, x[:, 0], variance, turned)
+            self.current = UpdatedCovariance(self.current, L, core, errors)
+
+
+def projection_errors(
+    covariance: Covariance, x: FloatArray, variance: float, turned: float
+) -> FloatArray:
+    r"""Return how well ``(I - xx')A(I - xx')`` is known, as `Covariance.entry_errors` says it.
+
+    Let an entry of A, and of a product with A, be off by :math:`\sqrt{p_i}\sqrt{p_j}`. Then Ax is
+    off by :math:`\sqrt{p_i}ρ` with :math:`ρ = \sum_j|x_j|\sqrt{p_j}`, x'Ax by ρ², and an entry of
+    the sum by :math:`(\sqrt{p_i}+|x_i|ρ)(\sqrt{p_j}+|x_j|ρ)`. What is added is, by Cauchy and
+    Schwarz, at most :math:`(\sqrt{a_{ii}}+|x_i|\sqrt{v})(\sqrt{a_{jj}}+|x_j|\sqrt{v})`, v = x'Ax:
+    so many units in the last place are the rounding of the sums, and of x, whose length is one up
+    to rounding. A direction that is off by δ in length moves entries by at most
+    :math:`4δ(\sqrt{a_{ii}}+\sqrt{t})(\sqrt{a_{jj}}+\sqrt{t})`, t = tr A.
+    """
+    size = np.abs(x)
+    own = np.sqrt(np.maximum(covariance.diagonal(), 0.0))
+    parts = np.sqrt(covariance.product_errors())
+    errors = (parts + size * float(size @ parts)) ** 2
+    errors += (x.size + 64) * UNIT * (own + size * np.sqrt(max(variance, 0.0))) ** 2
+    if turned > 0:
+        errors += 4 * turned * (own + float(np.linalg.norm(own))) ** 2
+    return errors
 
 
 # The quotient of the generalized deflation has settled when ρ grows by less than this share.

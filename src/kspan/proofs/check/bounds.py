@@ -26,10 +26,10 @@ of every feature.
 roundoff. ``fl(FF')`` with r columns is off by at most (r+2)u·tr B in norm; each matrix added
 brings u times its Frobenius norm; a LAPACK eigenvalue of an n×n matrix M is off by at most
 p(n)u‖M‖ with p a modest polynomial, for which 4n is generous. By Weyl every eigenvalue moves
-by at most the sum of these, and m are added. A computed covariance of n_samples rows is itself
-off by (n_samples+2)u·tr A, and each of its variances by as much of itself. Sums of k numbers of
-one sign are off by ku of themselves. Data come as a `KnownMatrix` or `KnownFactor`, divided by
-a power of two, so nothing under- or overflows.
+by at most the sum of these, and m are added. Sums of k numbers of one sign are off by ku of
+themselves. Data come as a `KnownMatrix` or `KnownFactor`, divided by a power of two, so nothing
+under- or overflows, and with an `Uncertainty` that says how far A is from the true one: each bound
+is first one for A as it stands in memory, and what may be missing is added to scores and sum.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ from kspan.arrays import FloatArray, Index
 from kspan.linalg.rounding import UNIT
 from kspan.problem import Choice
 from kspan.proofs.check.claims import Part
-from kspan.proofs.check.known import KnownFactor, KnownMatrix
+from kspan.proofs.check.known import KnownFactor, KnownMatrix, KnownVariances
 
 Floats = NDArray[Any]  # of any floating type
 
@@ -114,14 +114,20 @@ def top_eigenvalue_sum(M: FloatArray, m: int) -> float:
     return float(values.sum()) + m * 4 * (n + 2) * UNIT * norm
 
 
-def variance_scores(variances: FloatArray, n_samples: int) -> FloatArray:
-    """Return variances that are above the exact ones."""
-    return np.maximum(variances, 0.0) * (1 + (n_samples + 8) * UNIT)
+def variance_scores(known: KnownMatrix | KnownVariances) -> FloatArray:
+    """Return scores that are above what a feature can add: its variance, if A is PSD."""
+    scores: FloatArray = np.maximum(known.variances, 0.0) * (1 + 8 * UNIT)
+    return scores + known.uncertainty.errors
 
 
-def trace_bound(variances: FloatArray, n_samples: int, choice: Choice) -> Bound:
-    """The k largest variances: B = A. Needs nothing but the diagonal."""
-    return Bound.of(0.0, variance_scores(variances, n_samples), choice)
+def trace_bound(known: KnownMatrix | KnownVariances, m: int, choice: Choice) -> Bound:
+    """The k largest variances: B = A. Needs nothing but the diagonal.
+
+    If A + ψI is PSD and A is not, k - m eigenvalues may be as low as -ψ.
+    """
+    most = min(choice.size, choice.features.size)
+    lacking = max(most - m, 0) * known.uncertainty.psd_slack
+    return Bound.of(known.uncertainty.ky_fan(m) + lacking, variance_scores(known), choice)
 
 
 def row_bound(known: KnownMatrix, m: int, choice: Choice) -> float:
@@ -134,9 +140,7 @@ def row_bound(known: KnownMatrix, m: int, choice: Choice) -> float:
               r_i = a_{ii} + \text{the k-1 largest of } |a_{ij}| t_j / t_i ,
 
     which is at most the sum of the m largest r_i, as 0 ≤ P_ii ≤ 1 and tr P = m. Tried with
-    t = 1 and :math:`t_i = a_{ii}^{1/2}`. An entry of a computed covariance is off by
-    :math:`(n_{samples}+2)u\,(a_{ii}a_{jj})^{1/2}`, so a disc, in either way, by k times that of the
-    largest variance.
+    t = 1 and :math:`t_i = a_{ii}^{1/2}`.
     """
     A, n, k = known.A, known.n_features, choice.size
     diagonal = np.diagonal(A).copy()
@@ -150,9 +154,9 @@ def row_bound(known: KnownMatrix, m: int, choice: Choice) -> float:
         if others:
             discs += np.partition(R, n - others, axis=1)[:, n - others :].sum(axis=1)
         total = float(np.sort(discs)[n - m :].sum())
-        best = min(best, total + 4 * (k + m + known.n_samples + 8) * UNIT * abs(total))
-    largest = float(diagonal.max(initial=0.0))
-    return best + (m * k * (known.n_samples + 2) * UNIT * largest if known.n_samples else 0.0)
+        best = min(best, total + 4 * (k + m + 8) * UNIT * abs(total))
+    uncertainty = known.uncertainty
+    return best + uncertainty.ky_fan(m) + choice.best_sum(uncertainty.scores(m))
 
 
 @dataclass(frozen=True)
@@ -210,9 +214,9 @@ def dual_bound(
 
     Raises `FloatingPointError` when the witness gives no finite bound.
     """
-    A, n_samples = known.A, known.n_samples
+    A, uncertainty = known.A, known.uncertainty
     if factor is None:
-        return trace_bound(known.variances, n_samples, choice)
+        return trace_bound(known, m, choice)
     n, r = factor.shape
     if len(A) != n:
         raise FloatingPointError("the factor does not fit the matrix")
@@ -224,10 +228,10 @@ def dual_bound(
     M = C - factor @ factor.T
     M = 0.5 * (M + M.T)
     weight = 6 * float(np.linalg.norm(M) + np.linalg.norm(C)) + (r + 4) * float(b.sum())
-    weight += (n_samples + 2) * float(np.trace(A))
     ky_fan = top_eigenvalue_sum(M, m) + m * (UNIT * weight + error)
-    ky_fan += 8 * UNIT * abs(ky_fan)
-    return Bound.of(ky_fan, (b + offset) * (1 + (r + 8) * UNIT), choice)
+    ky_fan += 8 * UNIT * abs(ky_fan) + uncertainty.ky_fan(m)
+    scores = (b + offset) * (1 + (r + 8) * UNIT) + uncertainty.scores(m)
+    return Bound.of(ky_fan, scores, choice)
 
 
 @_refuses_overflow
@@ -252,7 +256,8 @@ def low_rank_dual_bound(known: KnownFactor, factor: FloatArray, m: int, choice: 
     values = np.append(np.linalg.eigvalsh(M), np.zeros(min(m, d - len(M))))
     ky_fan = float(np.sort(values)[-m:].sum()) + m * (error + 4 * (len(M) + 2) * UNIT * mass)
     scores = np.einsum("ir,ir->i", factor, factor) * (1 + (r + 8) * UNIT)
-    return Bound.of(ky_fan, scores, choice)
+    uncertainty = known.uncertainty
+    return Bound.of(ky_fan + uncertainty.ky_fan(m), scores + uncertainty.scores(m), choice)
 
 
 def positive_eigenvalue_sum(M: FloatArray, m: int, weight: float, length: int) -> float:
@@ -348,8 +353,9 @@ def cone_bound(
 ) -> Bound:
     """`split_bound` with all features of A inside: what a node of a search needs."""
     M, scores, weight = _with_cones(known.A, factor, cones.on(np.arange(known.n_features)))
-    ky_fan = positive_eigenvalue_sum(M, m, weight, known.n_samples + factor.shape[1])
-    return Bound.of(ky_fan, scores, choice)
+    ky_fan = positive_eigenvalue_sum(M, m, weight, factor.shape[1])
+    uncertainty = known.uncertainty
+    return Bound.of(ky_fan + uncertainty.ky_fan(m), scores + uncertainty.scores(m), choice)
 
 
 def full_bound(
@@ -364,7 +370,7 @@ def full_bound(
 @_refuses_overflow
 def split_bound(
     known: KnownMatrix,
-    variances: FloatArray,
+    everywhere: KnownVariances,
     inside: Index,
     factor: FloatArray,
     cones: Cones,
@@ -373,7 +379,7 @@ def split_bound(
 ) -> float:
     r"""The split bound with row cones, for A on the features `inside` (T) only.
 
-    `variances`, of all features, are in the units of A.
+    `everywhere`, of all features, is in the units of A.
 
     For a partition of the features into T and R, any B ⪰ 0 on T, any G with a zero diagonal
     and rows g_i, any α_i > 0, and :math:`β_i = \|g_i\|^2 / 4α_i`,
@@ -390,7 +396,8 @@ def split_bound(
     inequality of the means,
     :math:`α_i P_{ii} + β_i (z_i - P_{ii}) - \sum_j g_{ij}P_{ij} \ge 0`. Add both to ⟨A, P⟩, and
     collect the terms in P (only positive eigenvalues count, as the rank may be below m) and
-    those in z. ∎
+    those in z. ∎ (If A + ψI is PSD and A is not, this holds for A + ψI, whose optimum is mψ larger;
+    the sum grows by no more than mψ, and only the scores a_ii by ψ each.)
 
     **Nonnegative components** (m = 1). For any N ≥ 0 the matrix may have N added. *Proof.* Let x
     be optimal with support S, Xx = ‖Xx‖y, and c and s the lengths of x on T and on R. On R,
@@ -401,9 +408,10 @@ def split_bound(
     places = np.flatnonzero(choice.allowed[inside])
     A, F = known.on(places).A, factor[places]
     M, inside_scores, weight = _with_cones(A, F, cones.on(places))
-    scores = variance_scores(variances, known.n_samples)
-    scores[inside[places]] = inside_scores
-    ky_fan = positive_eigenvalue_sum(M, m, weight, known.n_samples + F.shape[1])
+    uncertainty = everywhere.uncertainty
+    scores = variance_scores(everywhere) + uncertainty.psd_slack
+    scores[inside[places]] = inside_scores + uncertainty.scores(m)[inside[places]]
+    ky_fan = positive_eigenvalue_sum(M, m, weight, F.shape[1]) + uncertainty.ky_fan(m)
     return _finite(ky_fan + choice.best_sum(scores))
 
 
@@ -458,7 +466,9 @@ def sample_bound(
     M = P @ P.T + sigma * metric.common
     weight = float((P * P).sum()) + sigma * metric.mass
     ky_fan = positive_eigenvalue_sum(M, m, weight, active.size + common.shape[1])
-    return _finite(ky_fan + sigma * metric.tau * (1 + 8 * UNIT))
+    uncertainty = known.uncertainty
+    missing = uncertainty.ky_fan(m) + choice.best_sum(uncertainty.scores(m))
+    return _finite(ky_fan + sigma * metric.tau * (1 + 8 * UNIT) + missing)
 
 
 class _Metric:
@@ -503,7 +513,8 @@ def has_no_interior_optimum(known: KnownMatrix) -> bool:
         return False
     values, vectors = np.linalg.eigh(known.A)
     u, gap = vectors[:, -1], float(values[-1] - values[-2])
-    error = 8 * (n + known.n_samples + 8) * UNIT * float(np.abs(values).sum())
+    error = 8 * (n + 8) * UNIT * float(np.abs(values).sum())
+    error += float(known.uncertainty.errors.sum() + known.uncertainty.unseen.max(initial=0.0))
     if not gap > max(1e-6 * float(np.abs(values).max()), 4 * error):
         return False
     noise = max(1e-6, 2 * error / gap)

@@ -119,11 +119,7 @@ class Certificate(HasChoice):
             )
         if k < self.include.size:
             raise ValueError(f"k={k} is fewer than the {self.include.size} features to include.")
-        choice = self.choice.resized(k)
-        bounds = [
-            path.scale * (path.ky_fan + choice.on(path.features).best_sum(path.scores))
-            for path in self.path
-        ]
+        bounds = [path.upper_at(self.choice, k) for path in self.path]
         # More features never explain less, so the bound at k holds for all fewer.
         if k <= self.n_features_to_select:
             bounds.append(self.upper)

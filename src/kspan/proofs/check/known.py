@@ -7,7 +7,63 @@ import numpy as np
 
 from kspan.arrays import FloatArray, Index
 from kspan.linalg.rounding import UNIT, unit_scale
-from kspan.proofs.check.claims import CertificateError, Problem
+from kspan.problem import Choice
+from kspan.proofs.check.claims import CertificateError, Problem, need
+
+# No honest witness needs a matrix of more features.
+MOST_FEATURES = 5000
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    r"""How far A may be from the true one, on some features, in units of a scale.
+
+    The true matrix is at most :math:`A + E + Diag(unseen)` with :math:`|E_{ij}| \le
+    \sqrt{r_ir_j}`. For the projector P on m leading eigenvectors of a support S, by Cauchy and
+    Schwarz, :math:`⟨E, P⟩ \le \|P\|_F \|E_{SS}\|_F \le \sqrt{m} \sum_{i∈S} r_i`: so every score
+    of a bound has :math:`\sqrt{m}\,r_i` added, its Ky Fan sum the m largest of what is unseen.
+
+    Parameters
+    ----------
+    errors : (n,) array
+        r, see `kspan.covariance.Covariance.entry_errors`.
+    unseen : (n,) array
+        See `kspan.covariance.Covariance.unseen`.
+    beyond : float
+        What features can add that look constant, and are left out for that.
+    psd_slack : float
+        The true matrix with this added to its diagonal is positive semidefinite.
+    """
+
+    errors: FloatArray
+    unseen: FloatArray
+    beyond: float = 0.0
+    psd_slack: float = 0.0
+
+    @classmethod
+    def of(cls, problem: Problem, scale: float) -> "Uncertainty":
+        """Take it from a problem, on all of its features."""
+        covariance, choice = problem.covariance, problem.choice
+        errors, unseen, beyond = covariance.entry_errors(), covariance.unseen(), 0.0
+        if problem.nonnegative:
+            # λ_max of a PSD matrix is at most the sum of those of its diagonal blocks.
+            others = np.sort(errors[~choice.allowed])[::-1] / scale
+            beyond = float(others[: choice.size].sum()) * (1 + len(errors) * UNIT)
+        # Of features that may not be chosen nothing counts, and they may be too large.
+        errors, unseen = (np.where(choice.allowed, part, 0.0) / scale for part in (errors, unseen))
+        return cls(errors, unseen, beyond, covariance.psd_slack / scale)
+
+    def on(self, places: Index) -> "Uncertainty":
+        """Return the part on some of the features."""
+        return Uncertainty(self.errors[places], self.unseen[places], self.beyond, self.psd_slack)
+
+    def scores(self, m: int) -> FloatArray:
+        """Return what is added to the score of every feature."""
+        return math.sqrt(m) * (1 + 8 * UNIT) * self.errors
+
+    def ky_fan(self, m: int) -> float:
+        """Return what is added to a Ky Fan sum."""
+        return self.beyond + float(np.sort(self.unseen)[::-1][:m].sum()) * (1 + m * UNIT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,24 +74,37 @@ class KnownMatrix:
     ----------
     A : (n, n) array, exactly symmetric, in units of `scale`
     scale : a power of four
-    n_samples : rows of the data that A was computed from, 0 if it was given
-        Every bound's rounding margin grows with them.
+    uncertainty : Uncertainty
+        How well it is known; zero if nothing is said.
     """
 
     A: FloatArray
     scale: float = 1.0
-    n_samples: int = 0
+    uncertainty: Uncertainty = None  # type: ignore[assignment]  # filled in below
+
+    def __post_init__(self) -> None:
+        _fill_in(self, len(self.A))
 
     @classmethod
     def of(cls, problem: Problem, features: Index, scale: float | None = None) -> "KnownMatrix":
-        """Take it from a problem, in a witness's units or in those of the data's size."""
+        """Take it from a problem, in a witness's units or in those of the data's size.
+
+        Features that may not be chosen are zero: they may be too large for the scale.
+        """
+        need(features.size <= MOST_FEATURES, f"witness: needs a matrix of {features.size} features")
         scale = data_scale(problem) if scale is None else checked_scale(problem, scale)
-        A = problem.covariance.submatrix(features) / scale
-        return cls(0.5 * (A + A.T), scale, problem.covariance.n_samples or 0)
+        A = problem.covariance.submatrix(features)
+        out = np.flatnonzero(~problem.choice.allowed[features])
+        if out.size:
+            A = A.copy()
+            A[out], A[:, out] = 0.0, 0.0
+        A = A / scale
+        return cls(0.5 * (A + A.T), scale, Uncertainty.of(problem, scale).on(features))
 
     def on(self, places: Index) -> "KnownMatrix":
         """Return the part on some of the features."""
-        return KnownMatrix(self.A[np.ix_(places, places)], self.scale, self.n_samples)
+        A = self.A[np.ix_(places, places)]
+        return KnownMatrix(A, self.scale, self.uncertainty.on(places))
 
     @property
     def n_features(self) -> int:
@@ -47,14 +116,41 @@ class KnownMatrix:
         """The diagonal of A."""
         return np.diagonal(self.A)
 
-    def value_error(self, m: int, k: int) -> float:
-        """What the computed sum of m eigenvalues on k features may be off by.
+    def value_error(self, m: int, choice: Choice) -> float:
+        """What the computed sum of m eigenvalues on a support may be off by.
 
-        An eigenvalue is off by 4k·u times a norm, and that norm is at most k times the largest
-        variance; A itself by n_samples·u times the trace.
+        An eigenvalue is off by 4(k+2)u times a norm, and that norm is at most the sum of the
+        variances; what A is off by comes on top. What is unseen, above, is not in it.
         """
-        largest = float(np.abs(self.variances).max(initial=0.0))
-        return 8 * m * k * (k + self.n_samples) * UNIT * largest
+        rounding = 4 * m * (choice.size + 2) * UNIT * choice.best_sum(np.abs(self.variances))
+        return rounding + choice.best_sum(self.uncertainty.scores(m))
+
+
+@dataclass(frozen=True, eq=False)
+class KnownVariances:
+    """The diagonal of A on all features, zero for those that may not be chosen.
+
+    Parameters
+    ----------
+    variances : (d,) array, in units of `scale`
+    scale : a power of four
+    uncertainty : Uncertainty
+        How well A is known.
+    """
+
+    variances: FloatArray
+    scale: float = 1.0
+    uncertainty: Uncertainty = None  # type: ignore[assignment]  # filled in below
+
+    def __post_init__(self) -> None:
+        _fill_in(self, self.variances.size)
+
+    @classmethod
+    def of(cls, problem: Problem, scale: float | None = None) -> "KnownVariances":
+        """Take it from a problem."""
+        scale = data_scale(problem) if scale is None else checked_scale(problem, scale)
+        variances = np.where(problem.choice.allowed, problem.covariance.diagonal(), 0.0) / scale
+        return cls(variances, scale, Uncertainty.of(problem, scale))
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,27 +161,44 @@ class KnownFactor:
     ----------
     X : (r, n) array, in units of the root of `scale`
     scale : a power of four
+    uncertainty : Uncertainty
+        How well A is known.
     """
 
     X: FloatArray
     scale: float = 1.0
+    uncertainty: Uncertainty = None  # type: ignore[assignment]  # filled in below
+
+    def __post_init__(self) -> None:
+        _fill_in(self, self.X.shape[1])
 
     @classmethod
     def of(
         cls, problem: Problem, features: Index | None = None, scale: float | None = None
     ) -> "KnownFactor":
-        """Take it from a problem, all features by default."""
+        """Take it from a problem, all features by default; those not allowed are zero."""
         scale = data_scale(problem) if scale is None else checked_scale(problem, scale)
         X = problem.covariance.sample_factor()
         if X is None:
             raise CertificateError("witness: the problem has no data with few samples behind it")
-        X = X if features is None else X[:, features]
-        return cls(X / math.sqrt(scale), scale)
+        X = X / math.sqrt(scale)
+        X[:, ~problem.choice.allowed] = 0.0
+        known = Uncertainty.of(problem, scale)
+        if features is None:
+            return cls(X, scale, known)
+        return cls(X[:, features], scale, known.on(features))
+
+
+def _fill_in(known: "KnownMatrix | KnownVariances | KnownFactor", n_features: int) -> None:
+    """Take numbers as exact when nothing is said."""
+    if getattr(known, "uncertainty", None) is None:
+        nothing = np.zeros(n_features)
+        object.__setattr__(known, "uncertainty", Uncertainty(nothing, nothing))
 
 
 def data_scale(problem: Problem) -> float:
-    """Return the power of four at the size of the largest variance."""
-    return unit_scale(float(problem.covariance.diagonal().max()))
+    """Return the power of four at the size of the largest variance that may be chosen."""
+    return unit_scale(_size(problem))
 
 
 def checked_scale(problem: Problem, scale: float) -> float:
@@ -95,7 +208,11 @@ def checked_scale(problem: Problem, scale: float) -> float:
     """
     if math.isfinite(scale) and scale > 0:
         mantissa, exponent = math.frexp(scale)
-        size = math.frexp(float(problem.covariance.diagonal().max()))[1]
+        size = math.frexp(_size(problem))[1]
         if mantissa == 0.5 and exponent % 2 == 1 and abs(exponent - size) <= 20:
             return scale
     raise CertificateError(f"the scale is not a power of four of the data's size: {scale!r}")
+
+
+def _size(problem: Problem) -> float:
+    return float(problem.covariance.diagonal()[problem.choice.allowed].max(initial=0.0))

@@ -26,9 +26,10 @@ from kspan.linalg.directions import MAX_DIRECTIONS, net_directions, net_epsilon
 from kspan.linalg.rounding import UNIT
 from kspan.linalg.selection import largest_positive
 from kspan.proofs.check.claims import Problem, Witness, need
-from kspan.proofs.check.known import KnownFactor, KnownMatrix, checked_scale
+from kspan.proofs.check.known import KnownFactor, KnownMatrix, Uncertainty, checked_scale
 
 BLOCK = 1 << 21  # entries of Vc at a time
+MAX_RANK = 20  # a net of more dimensions is too coarse for anything
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,8 @@ def net_bound(
     checked_scale(problem, witness.scale)
     V, k = witness.V, problem.choice.size
     n, rank = V.shape
-    if V.dtype != np.float64 or n != problem.n_features or not np.isfinite(V).all():
+    fits = n == problem.n_features and rank <= MAX_RANK
+    if V.dtype != np.float64 or not fits or not np.isfinite(V).all():
         raise FloatingPointError("the factor of the net does not fit the problem")
     random = rank > 2
     if not (0 < witness.delta < 1 and witness.confidence > 0 and witness.n_random >= random):
@@ -117,7 +119,8 @@ def best_direction(
 def _tail(problem: Problem, witness: NetWitness) -> float:
     """Return τ in units of the scale, rounded upwards."""
     V, scale, k = witness.V, witness.scale, problem.choice.size
-    n, n_samples = len(V), problem.covariance.n_samples or 0
+    n = len(V)
+    known = Uncertainty.of(problem, scale)
     variances = problem.covariance.diagonal() / scale
     mass = float(variances.sum() + (V * V).sum())
     if witness.on_data:
@@ -129,12 +132,13 @@ def _tail(problem: Problem, witness: NetWitness) -> float:
         if k < n:
             rows = np.partition(rows, n - k, axis=1)[:, n - k :]
         by_rows = float(rows.sum(axis=1).max())
-    error = 16 * (n + n_samples + V.shape[1] + 8) * UNIT * mass
+    error = 16 * (n + V.shape[1] + 8) * UNIT * mass + known.psd_slack
     # The trace bounds a form that is positive semidefinite; what is missing goes to every feature.
     lift = max(-float(values.min()), 0.0) + error
     diagonal = np.maximum(variances - np.einsum("ij,ij->i", V, V) + lift, 0.0)
     by_trace = float(np.sort(diagonal)[-k:].sum())
-    return max(min(float(values.max()) + error, by_trace, by_rows + k * error), 0.0)
+    tail = max(min(float(values.max()) + error, by_trace, by_rows + k * error), 0.0)
+    return tail + problem.choice.best_sum(known.scores(1)) + known.ky_fan(1)
 
 
 def _tail_of_data(known: KnownFactor, V: FloatArray) -> FloatArray:

@@ -35,7 +35,7 @@ from kspan.proofs.check.screening import cut_levels
 from kspan.proofs.check.witnesses import require_signs
 
 # No honest search enumerates more supports in one node.
-MAX_ENUMERATED = 5_000_000
+MAX_ENUMERATED = 100_000
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,8 @@ class _Walk:
         self.problem, self.tree = problem, tree
         self.m = problem.n_components
         self.known = KnownMatrix.of(problem, np.arange(problem.n_features), tree.scale)
-        self.error = self.known.value_error(self.m, problem.choice.size)
+        self.error = self.known.value_error(self.m, problem.choice)
+        self.error += self.known.uncertainty.ky_fan(self.m)
 
     def upper(self) -> float:
         """Return the largest bound of all pieces."""

@@ -15,7 +15,6 @@ from kspan.proofs.check.claims import (
     feature_numbers,
     follow,
     need,
-    not_below,
 )
 
 
@@ -63,7 +62,8 @@ def verify(problem: Problem, certificate: Certificate) -> tuple[float, float]:
             path.check(problem, f"path witness {number}")
         known = isinstance(witness, Witness)
         need(known, f"witness: unknown kind {type(witness).__name__}")
-        upper = not_below(witness.evaluate(problem), lower)
+        upper = witness.evaluate(problem)
+        need(upper >= lower, f"upper: {upper!r} follows, but {lower!r} is reached")
         follow("upper", upper, certificate.upper)
         _check_settled(problem, certificate, lower)
     if certificate.status is Status.OPTIMAL:

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
+from kspan.problem import Choice
 from kspan.proofs.check.bounds import (
     Cones,
     dual_bound,
@@ -16,8 +17,8 @@ from kspan.proofs.check.bounds import (
     split_bound,
     trace_bound,
 )
-from kspan.proofs.check.claims import AGREEMENT, Part, Problem, Witness, feature_numbers, need
-from kspan.proofs.check.known import KnownFactor, KnownMatrix
+from kspan.proofs.check.claims import Part, Problem, Witness, feature_numbers, follow, need
+from kspan.proofs.check.known import KnownFactor, KnownMatrix, KnownVariances
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,8 @@ class TraceWitness(Witness):
 
     def evaluate(self, problem: Problem) -> float:
         """See `Witness.evaluate`."""
-        covariance = problem.covariance
-        return trace_bound(covariance.diagonal(), covariance.n_samples or 0, problem.choice).value
+        known = KnownVariances.of(problem)
+        return trace_bound(known, problem.n_components, problem.choice).value * known.scale
 
 
 @dataclass(frozen=True)
@@ -97,9 +98,9 @@ class SplitWitness(Witness):
 
     def bound(self, known: KnownMatrix, problem: Problem) -> float:
         """Return the bound in units of the scale, for A on the features inside."""
-        variances = problem.covariance.diagonal() / self.scale
+        everywhere = KnownVariances.of(problem, self.scale)
         m, choice = problem.n_components, problem.choice
-        return split_bound(known, variances, self.inside, self.factor, self.cones, m, choice)
+        return split_bound(known, everywhere, self.inside, self.factor, self.cones, m, choice)
 
 
 @dataclass(frozen=True)
@@ -152,16 +153,18 @@ class PathWitness(Part):
         require_signs(problem, self.cones, "witness")
         known = KnownMatrix.of(problem, features, self.scale)
         again = PathWitness.of(problem, known, self.factor, self.cones)
-        size = float(again.scores.max(initial=0.0)) + abs(again.ky_fan)
         need(
-            abs(again.ky_fan - self.ky_fan) <= AGREEMENT * size,
-            f"{what}, Ky Fan sum: claimed {self.ky_fan!r}, but {again.ky_fan!r} follows",
+            self.scores.shape == again.scores.shape and self.scores.dtype == np.float64,
+            f"{what}: not one score for each feature",
         )
-        need(
-            self.scores.shape == again.scores.shape
-            and bool((np.abs(self.scores - again.scores) <= AGREEMENT * size).all()),
-            f"{what}: the scores do not follow from the factor",
-        )
+        choice = problem.choice
+        for k in range(max(problem.n_components, choice.include.size), features.size + 1):
+            follow(f"{what} at k={k}", again.upper_at(choice, k), self.upper_at(choice, k))
+
+    def upper_at(self, choice: Choice, k: int) -> float:
+        """Return the bound for k features of a choice."""
+        best = choice.on(self.features).resized(k).best_sum(self.scores)
+        return self.scale * (self.ky_fan + best)
 
 
 def require_signs(problem: Problem, cones: Cones | None, what: str) -> None:
@@ -174,5 +177,6 @@ def _all_features(problem: Problem, named: Index, factor: FloatArray) -> Index:
     """Return the features of a witness, which must be all that are allowed."""
     features = feature_numbers(named, problem.n_features, "witness")
     need(np.array_equal(features, problem.choice.features), "witness: lacks a feature")
-    need(len(factor) == features.size, "witness: the factor has a wrong shape")
+    fits = factor.ndim == 2 and len(factor) == features.size >= factor.shape[1]
+    need(fits, "witness: the factor has a wrong shape")
     return features

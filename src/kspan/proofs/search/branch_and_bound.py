@@ -100,7 +100,8 @@ class BranchAndBound:
         self.problem, self.s, self.known, self.m = problem, state, known, problem.n_components
         self.heuristic, self.budgets, self.monitor = heuristic, budgets, monitor
         self.keeper = keeper
-        self.error = known.value_error(self.m, problem.choice.size)
+        self.error = known.value_error(self.m, problem.choice)
+        self.unseen = known.uncertainty.ky_fan(self.m)
         self.seconds_before = state.seconds
         self.saved_at = time.perf_counter()
         self.hurried = False  # whether a part was cut short for want of time
@@ -114,8 +115,8 @@ class BranchAndBound:
             self.s.lower, self.s.support = value, support
 
     def refit(self, support: Index) -> tuple[Index, float]:
-        """Return what is used of a support, and what it explains."""
-        return support, value_of(self.known, support, self.m)
+        """Return what is used of a support, and what it explains at least."""
+        return support, value_of(self.known, support, self.m) - self.error
 
     def improve(self, node: Node, z: NDArray[Any]) -> None:
         """Ask the heuristic for a support of this node, led by the relaxation's z."""
@@ -155,7 +156,7 @@ class BranchAndBound:
         if found is None:
             return False
         self.offer(node.features[found[0]])
-        return self.close_enumerated(node, found[1] + self.error)
+        return self.close_enumerated(node, found[1] + self.error + self.unseen)
 
     def close_enumerated(self, node: Node, bound: float) -> bool:
         """Settle a node all of whose supports were tried."""
@@ -230,7 +231,7 @@ class BranchAndBound:
             bound = self.evaluate(node, known, relax, extra)
             if bound.value <= self.prune_level:
                 return bound, None
-            cut = screen(bound, node.choice, self.s.lower - self.error)
+            cut = screen(bound, node.choice, self.s.lower)
             if cut.n_settled and (last or cut.n_settled > CLEARLY_SMALLER * relax.free.size):
                 return bound, cut
             if last:

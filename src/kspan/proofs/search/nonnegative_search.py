@@ -55,9 +55,9 @@ class NonnegativeBranchAndBound(BranchAndBound):
     """The search for one nonnegative component; parameters as in `BranchAndBound`, m = 1."""
 
     def refit(self, support: Index) -> tuple[Index, float]:
-        """Return the features that a local maximum on the support uses, and its value."""
+        """Return the features that a local maximum on the support uses, and its value at least."""
         x, value = best_on_support(self.known.on(support).A)
-        return support[x > 0], value
+        return support[x > 0], value - self.error
 
     def close_enumerated(self, node: Node, bound: float) -> bool:
         """Bound few supports by their eigenvalues, if these are good enough."""
@@ -108,7 +108,7 @@ class NonnegativeBranchAndBound(BranchAndBound):
             best.gaps.append(best.bound.value - self.s.lower)
             spent = node.n_iter >= budget or best.slow(budgets.cone_patience)
             enough = best.bound.value <= self.prune_level
-            cut = screen(best.bound, node.choice, self.s.lower - self.error)
+            cut = screen(best.bound, node.choice, self.s.lower)
             smaller = cut.n_settled > CLEARLY_SMALLER * node.choice.free.size
             if enough or smaller or spent or self.out_of_time():
                 return best, cut

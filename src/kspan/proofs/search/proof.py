@@ -12,7 +12,7 @@ from kspan.linalg.rounding import IMPROVEMENT
 from kspan.problem import Candidate, Choice
 from kspan.progress import Monitor, Status
 from kspan.proofs.check.certificate import OPTIMAL_GAP, Certificate
-from kspan.proofs.check.claims import Problem, Witness, not_below
+from kspan.proofs.check.claims import CertificateError, Problem, Witness
 from kspan.proofs.check.known import KnownMatrix
 from kspan.proofs.check.witnesses import PathWitness, TraceWitness
 
@@ -43,6 +43,7 @@ class Proof:
     history: list[list[float]] = field(default_factory=list)
     seconds_before: float = 0.0  # spent by the search that a checkpoint holds
     hurried: bool = False  # whether a part was cut short for want of time
+    _lower: tuple[Candidate, float] | None = None  # what was computed for which point
 
     @cached_property
     def known(self) -> KnownMatrix:
@@ -51,8 +52,10 @@ class Proof:
 
     @property
     def lower(self) -> float:
-        """What the best point explains."""
-        return self.best.objective
+        """What the best point explains, rounded downwards."""
+        if self._lower is None or self._lower[0] is not self.best:
+            self._lower = self.best, self.problem.claimed_value(self.support, self.best.weights)
+        return self._lower[1]
 
     @property
     def support(self) -> Index:
@@ -60,14 +63,25 @@ class Proof:
         return self.best.support
 
     def offer(self, upper: float, witness: Witness) -> None:
-        """Keep a bound if it is better."""
+        """Keep a bound if it is better.
+
+        One that is below what was reached is false: by the bad luck of a random net, or by a fault
+        of kspan, which must not be passed over.
+        """
+        if upper < self.lower:
+            if witness.confidence < 1:
+                return
+            raise CertificateError(
+                f"The bound {upper!r} ({witness.method}) is below {self.lower!r}, which was "
+                "reached: this is a bug of kspan, please report it."
+            )
         if upper < self.upper:
             self.upper, self.witness = upper, witness
 
     def consider(self, support: Index) -> None:
         """Take the best point on a support if it is better."""
         found = self.problem.refit(np.sort(support))
-        if found.objective > self.lower * (1 + IMPROVEMENT):
+        if found.objective > self.best.objective * (1 + IMPROVEMENT):
             self.best = found
 
     def improve(self, scores: FloatArray) -> None:
@@ -79,18 +93,15 @@ class Proof:
 
     def report(self, n_features_left: int | None = None) -> bool:
         """Tell both bounds. Returns True when the proof must stop now."""
-        upper = not_below(self.upper, self.lower)
-        return self.monitor.report(self.lower, upper=upper, n_features_left=n_features_left)
+        return self.monitor.report(self.lower, upper=self.upper, n_features_left=n_features_left)
 
     def note(self) -> None:
         """Add a line to the history."""
-        upper = not_below(self.upper, self.lower)
-        self.history.append([self.seconds_before + self.monitor.seconds, self.lower, upper])
+        self.history.append([self.seconds_before + self.monitor.seconds, self.lower, self.upper])
 
     def certificate(self, level: str) -> Certificate:
         """Put the certificate together."""
-        problem, lower = self.problem, self.lower
-        upper = not_below(self.upper, lower)
+        problem, lower, upper = self.problem, self.lower, self.upper
         gap = (upper - lower) / upper if upper > 0 else 0.0
         status = Status.TIME_LIMIT if self.hurried else Status.BOUNDED
         status = Status.OPTIMAL if gap <= OPTIMAL_GAP else self.monitor.stopped or status

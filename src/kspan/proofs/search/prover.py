@@ -13,6 +13,7 @@ Bounds for loadings of either sign hold for nonnegative ones too.
 
 import hashlib
 import os
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -115,7 +116,15 @@ class Prover(ABC):
         with self.proof.monitor.interruptible(), one_blas_thread():
             # Without features that vary the bound is zero, and proved.
             for step in self.plan(level) if self.choice.features.size else []:
-                step()
+                try:
+                    step()
+                except (np.linalg.LinAlgError, FloatingPointError) as error:
+                    # Whatever a search meets, the bounds found so far hold.
+                    warnings.warn(
+                        f"A step of the proof was given up ({error}); its best bound so far holds.",
+                        RuntimeWarning,
+                        stacklevel=2,
+                    )
         return self.proof.certificate(level)
 
     @abstractmethod
@@ -124,7 +133,7 @@ class Prover(ABC):
 
     @abstractmethod
     def lower_bound(self, known: KnownMatrix) -> float:
-        """Return the value of the best point, as the search computes it, in its units."""
+        """Return what the best point explains at least, as the search computes it, in its units."""
 
     @abstractmethod
     def path_factor(self, known: KnownMatrix, choice: Choice) -> Factor | None:
@@ -255,7 +264,8 @@ class RowSparseProver(Prover):
 
     def lower_bound(self, known: KnownMatrix) -> float:
         """See `Prover.lower_bound`."""
-        return value_of(known, np.sort(self.proof.support), self.m)
+        value = value_of(known, np.sort(self.proof.support), self.m)
+        return value - known.value_error(self.m, self.choice)
 
     def path_factor(self, known: KnownMatrix, choice: Choice) -> Factor | None:
         """See `Prover.path_factor`."""

@@ -13,7 +13,7 @@ import numpy as np
 from kspan.arrays import Index
 from kspan.problem import Choice
 from kspan.proofs.check.bounds import Strengthening, dual_bound
-from kspan.proofs.check.claims import Part, not_below
+from kspan.proofs.check.claims import Part
 from kspan.proofs.check.known import KnownMatrix
 from kspan.proofs.check.screening import Screen
 from kspan.proofs.check.tree import NodeWitness, Record, TreeWitness
@@ -77,7 +77,7 @@ class Node(Part):
 
 @dataclass
 class TreeState(Part):
-    """State of a search. All values are in units of `scale`."""
+    """State of a search. All values are in units of `scale`, `lower` rounded downwards."""
 
     scale: float
     support: Index
@@ -120,8 +120,7 @@ class TreeState(Part):
     def refresh(self) -> None:
         """Bring `upper` up to date."""
         best = self.best_open()
-        upper = max(self.settled, -math.inf if best is None else best.bound)
-        self.upper = not_below(upper, self.lower)
+        self.upper = max(self.settled, -math.inf if best is None else best.bound)
 
     def witness(self) -> TreeWitness:
         """The proof so far, with the witnesses it refers to and no others."""

@@ -59,11 +59,11 @@ def prove_by_samples(proof: Proof, budgets: Budgets) -> None:
     for iteration in range(1, budgets.sample_iter + 1):
         if not search.has_options or proof.monitor.out_of_time():
             break
-        active, witness = search.answer()
         try:
+            active, witness = search.answer()
             upper = witness.bound(known, problem) * known.scale
-        except FloatingPointError:
-            break
+        except (FloatingPointError, np.linalg.LinAlgError):
+            break  # what was found before holds
         proof.n_eigensolves += 3
         proof.offer(upper, witness)
         uppers.append(min(upper, uppers[-1]))
@@ -74,7 +74,10 @@ def prove_by_samples(proof: Proof, budgets: Budgets) -> None:
         waited = iteration > 2 * PATIENCE
         if waited and uppers[-PATIENCE - 1] - uppers[-1] < MIN_GAIN * uppers[-1]:
             break
-        search.advance(iteration)
+        try:
+            search.advance(iteration)
+        except np.linalg.LinAlgError:
+            break
     proof.note()
 
 
@@ -162,6 +165,8 @@ class SampleSearch:
         if iteration <= HEAD_START or self.r <= self.m:
             return
         values, Q = np.linalg.eigh(G)
+        if not values[-1] > 0:
+            return  # no feature is active: the density has nowhere to go
         mix = max(MIX / (1 + 0.1 * iteration), 1e-6)
         capped = _capped(np.maximum(values, 1e-15 * values[-1]), self.m)
         Q = self.frame.R @ Q
