@@ -155,8 +155,7 @@ def row_bound(known: KnownMatrix, m: int, choice: Choice) -> float:
             discs += np.partition(R, n - others, axis=1)[:, n - others :].sum(axis=1)
         total = float(np.sort(discs)[n - m :].sum())
         best = min(best, total + 4 * (k + m + 8) * UNIT * abs(total))
-    uncertainty = known.uncertainty
-    return best + uncertainty.ky_fan(m) + choice.best_sum(uncertainty.scores(m))
+    return best + known.uncertainty.total(m, choice)
 
 
 @dataclass(frozen=True)
@@ -466,8 +465,7 @@ def sample_bound(
     M = P @ P.T + sigma * metric.common
     weight = float((P * P).sum()) + sigma * metric.mass
     ky_fan = positive_eigenvalue_sum(M, m, weight, active.size + common.shape[1])
-    uncertainty = known.uncertainty
-    missing = uncertainty.ky_fan(m) + choice.best_sum(uncertainty.scores(m))
+    missing = known.uncertainty.total(m, choice)
     return _finite(ky_fan + sigma * metric.tau * (1 + 8 * UNIT) + missing)
 
 

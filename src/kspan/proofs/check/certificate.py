@@ -58,7 +58,10 @@ class Certificate(HasChoice):
     problem : {"row-sparse", "nonnegative"}
         The kind of problem that it is about.
     weights : (k, m) array
-        Loadings on the support. For a nonnegative component they are part of the proof.
+        Loadings on the support: `lower` is what they explain, rounded downwards.
+    data_error : float
+        How well A is known: what rounding since the data was given, and what a sketch has not
+        seen, can have changed of the optimum. It is part of `upper`.
     digest : str
         SHA-256 of everything the proof rests on.
     """
@@ -80,6 +83,7 @@ class Certificate(HasChoice):
     history: FloatArray = field(repr=False)
     problem: str = "row-sparse"
     weights: FloatArray = field(default_factory=lambda: np.empty((0, 0)), repr=False)
+    data_error: float = 0.0
     digest: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:

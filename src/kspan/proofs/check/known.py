@@ -61,6 +61,10 @@ class Uncertainty:
         """Return what is added to the score of every feature."""
         return math.sqrt(m) * (1 + 8 * UNIT) * self.errors
 
+    def total(self, m: int, choice: Choice) -> float:
+        """Return by how much the optimum of A may be below the true one."""
+        return choice.best_sum(self.scores(m)) + self.ky_fan(m)
+
     def ky_fan(self, m: int) -> float:
         """Return what is added to a Ky Fan sum."""
         return self.beyond + float(np.sort(self.unseen)[::-1][:m].sum()) * (1 + m * UNIT)
@@ -194,6 +198,12 @@ def _fill_in(known: "KnownMatrix | KnownVariances | KnownFactor", n_features: in
     if getattr(known, "uncertainty", None) is None:
         nothing = np.zeros(n_features)
         object.__setattr__(known, "uncertainty", Uncertainty(nothing, nothing))
+
+
+def data_error(problem: Problem) -> float:
+    """Return by how much the optimum of A may be below the true one, in units of the problem."""
+    scale = data_scale(problem)
+    return Uncertainty.of(problem, scale).total(problem.n_components, problem.choice) * scale
 
 
 def data_scale(problem: Problem) -> float:

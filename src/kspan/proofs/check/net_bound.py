@@ -138,7 +138,7 @@ def _tail(problem: Problem, witness: NetWitness) -> float:
     diagonal = np.maximum(variances - np.einsum("ij,ij->i", V, V) + lift, 0.0)
     by_trace = float(np.sort(diagonal)[-k:].sum())
     tail = max(min(float(values.max()) + error, by_trace, by_rows + k * error), 0.0)
-    return tail + problem.choice.best_sum(known.scores(1)) + known.ky_fan(1)
+    return tail + known.total(1, problem.choice)
 
 
 def _tail_of_data(known: KnownFactor, V: FloatArray) -> FloatArray:

@@ -16,6 +16,7 @@ from kspan.proofs.check.claims import (
     follow,
     need,
 )
+from kspan.proofs.check.known import data_error
 
 
 def verify(problem: Problem, certificate: Certificate) -> tuple[float, float]:
@@ -65,6 +66,8 @@ def verify(problem: Problem, certificate: Certificate) -> tuple[float, float]:
         upper = witness.evaluate(problem)
         need(upper >= lower, f"upper: {upper!r} follows, but {lower!r} is reached")
         follow("upper", upper, certificate.upper)
+        error, claimed = data_error(problem), certificate.data_error
+        need(0.99 * error <= claimed <= 1.01 * error, f"data_error: is {error!r}, not {claimed!r}")
         _check_settled(problem, certificate, lower)
     if certificate.status is Status.OPTIMAL:
         need(certificate.gap <= OPTIMAL_GAP, f"status: optimal, but the gap is {certificate.gap}")

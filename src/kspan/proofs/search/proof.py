@@ -13,7 +13,7 @@ from kspan.problem import Candidate, Choice
 from kspan.progress import Monitor, Status
 from kspan.proofs.check.certificate import OPTIMAL_GAP, Certificate
 from kspan.proofs.check.claims import CertificateError, Problem, Witness
-from kspan.proofs.check.known import KnownMatrix
+from kspan.proofs.check.known import KnownMatrix, data_error
 from kspan.proofs.check.witnesses import PathWitness, TraceWitness
 
 # problem, scores of all features, which of them may be chosen, monitor -> a support
@@ -113,5 +113,5 @@ class Proof:
             choice=problem.choice, witness=self.witness, path=self.path,
             n_eigensolves=self.n_eigensolves, n_nodes=self.n_nodes, seconds=self.history[-1][0],
             history=np.array(self.history, dtype=np.float64), problem=problem.kind,
-            weights=self.best.weights,
+            weights=self.best.weights, data_error=data_error(problem),
         )  # fmt: skip
