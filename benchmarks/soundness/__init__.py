@@ -1,0 +1,1 @@
+"""A fuzzer that tries to make kspan say something false with the word "proved" on it."""
