@@ -13,12 +13,12 @@ from pathlib import Path  # noqa: E402
 
 from numpy.random import SeedSequence  # noqa: E402
 
+from benchmarks.soundness.all_routes import ROUTES  # noqa: E402
 from benchmarks.soundness.counts import Counts, add_to_files  # noqa: E402
 from benchmarks.soundness.fuzz import fuzz_in_processes  # noqa: E402
 from benchmarks.soundness.oracle import require_extended_precision  # noqa: E402
 from benchmarks.soundness.problems import KINDS  # noqa: E402
 from benchmarks.soundness.reduce import save  # noqa: E402
-from benchmarks.soundness.routes import ROUTES  # noqa: E402
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import machine
+from benchmarks.soundness.all_routes import ROUTES
 from benchmarks.soundness.claims import TOLERANCE, Judgement
-from benchmarks.soundness.routes import ROUTES
 
 HERE = Path(__file__).parent
 

@@ -2,10 +2,11 @@
 
 import warnings
 
+from benchmarks.soundness.all_routes import ROUTES
 from benchmarks.soundness.claims import Judgement
 from benchmarks.soundness.oracle import Truth
 from benchmarks.soundness.problems import Case
-from benchmarks.soundness.routes import ROUTES, Trial
+from benchmarks.soundness.routes import Trial
 from kspan.proofs import CertificateError
 
 

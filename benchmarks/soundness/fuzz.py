@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.soundness.all_routes import ROUTES
 from benchmarks.soundness.counts import Counts
 from benchmarks.soundness.examine import examine
 from benchmarks.soundness.problems import KINDS, draw
 from benchmarks.soundness.reduce import Failure, reduced
-from benchmarks.soundness.routes import ROUTES, quick_threads
+from benchmarks.soundness.routes import quick_threads
 
 # Routes on each problem: they share its enumeration.
 ROUTES_PER_CASE = 6
@@ -21,8 +22,8 @@ ROUTES_PER_CASE = 6
 # Seconds of computing after which a single case is a failure of its own.
 PATIENCE = 60.0
 
-# At most so many failures of one kind and claim are kept, and reduced for so many seconds in all.
-KEPT, REDUCING = 1, 60.0
+# Seconds that each process may spend on making failures small, at the end.
+REDUCING = 20.0
 
 
 def fuzz(
@@ -48,7 +49,7 @@ def fuzz(
             counts.note(case.kind, route, judgement, time.perf_counter() - started)
             for claim, sentence in judgement.wrong:
                 failure = Failure(case, route, own_seed, claim, sentence)
-                failures.setdefault((case.kind, claim), failure)
+                failures.setdefault(failure.group, failure)
     return counts, list(failures.values())
 
 
@@ -60,7 +61,7 @@ def fuzz_in_processes(seconds: float, seed: int, processes: int, **only: Any) ->
         for found, failed in pool.map(_fuzz_one, [(seconds, s, only) for s in seeds]):
             counts.add(found)
             for failure in failed:
-                failures.setdefault((failure.case.kind, failure.claim), failure)
+                failures.setdefault(failure.group, failure)
     return counts, list(failures.values())
 
 

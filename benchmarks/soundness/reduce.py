@@ -31,6 +31,12 @@ class Failure:
         text = f"{self.case.kind} {self.route} {self.claim}"
         return "".join(c if c.isalnum() else "-" for c in text)
 
+    @property
+    def group(self) -> tuple[str, str]:
+        """What is told once: forgeries by the way they are made, all else by kind too."""
+        forged = self.route.startswith("forged")
+        return "" if forged else self.case.kind, self.claim.removeprefix("verified ")
+
     def shows(self) -> bool:
         """Say whether it fails (again)."""
         try:

@@ -365,7 +365,7 @@ class Route:
     slow: bool = False
 
 
-ROUTES: dict[str, Route] = {
+HONEST: dict[str, Route] = {
     "fast": Route(partial(at_level, level="fast", budgets=Budgets()), 6),
     "tight": Route(partial(at_level, level="tight", budgets=Budgets(), grid=True), 6),
     "exact": Route(partial(at_level, level="exact", budgets=Budgets(), grid=True), 6),
