@@ -32,6 +32,8 @@ class Judgement:
         were offered; problems that kspan honestly refused.
     accepted : int
         Forgeries that passed because what they say is true all the same.
+    grazed : int
+        Bounds that were on the wrong side at all, though within the tolerance.
     worst : float
         The largest share by which a bound was on the wrong side, within the tolerance.
     net_missed, net_expected : number of probable bounds that did not hold, and that need not
@@ -43,6 +45,7 @@ class Judgement:
     forgeries: int = 0
     accepted: int = 0
     refused: int = 0
+    grazed: int = 0
     worst: float = 0.0
     net_missed: int = 0
     net_expected: float = 0.0
@@ -64,6 +67,7 @@ class Judgement:
             self.complain(claim, f"{claim}: {smaller!r} > {larger!r}, by a share of {excess:.3g}")
         else:
             self.worst = max(self.worst, excess)
+            self.grazed += excess > TIED
 
 
 def violation(smaller: Any, larger: Any, size: Any, error: Any = 0.0) -> float:

@@ -2,6 +2,8 @@
 
 import warnings
 
+import numpy as np
+
 from benchmarks.soundness.all_routes import ROUTES
 from benchmarks.soundness.claims import Judgement
 from benchmarks.soundness.oracle import Truth
@@ -30,7 +32,8 @@ def examine(case: Case, route: str, seed: int, known: Truth | None = None) -> Ju
 
 def judge_error(error: Exception, trial: Trial) -> None:
     """An honest refusal is an answer where there may be one; all else is a crash."""
-    honest = isinstance(error, ValueError) and not isinstance(error, CertificateError)
+    crash = (CertificateError, np.linalg.LinAlgError)  # both are kinds of ValueError
+    honest = isinstance(error, ValueError) and not isinstance(error, crash)
     if honest and trial.case.may_refuse:
         trial.judge.refused += 1
         return

@@ -262,8 +262,13 @@ def dynamic_range(rng: Generator, kind: str) -> Case:
 def huge_excluded(rng: Generator, kind: str) -> Case:
     """A column that dwarfs the others, and may not be chosen."""
     X = samples(rng, d=int(rng.integers(4, 9)))
-    X[:, 0] *= 10 ** rng.uniform(3, rng.choice([7, 12, 100]))
-    return asked(rng, kind, X, exclude=[0], scale=False)
+    sizes = np.ones(X.shape[1])
+    sizes[0] = 10 ** rng.uniform(3, rng.choice([7, 12, 100, 150]))
+    if rng.random() < 0.3:  # up to the ends of the range of doubles
+        sizes[1:] = 10 ** rng.uniform(-150, 0)
+    if rng.random() < 0.3:
+        return asked(rng, kind, np.cov(X.T) * np.outer(sizes, sizes), given=True, exclude=[0])
+    return asked(rng, kind, X * sizes, exclude=[0], scale=False)
 
 
 def rank_deficient(rng: Generator, kind: str) -> Case:
@@ -311,8 +316,9 @@ def indefinite(rng: Generator, kind: str) -> Case:
 
 
 def any_scale(rng: Generator, kind: str) -> Case:
-    """Tiny and huge numbers, all of one size."""
-    return asked(rng, kind, samples(rng) * 10 ** rng.uniform(-160, 150))
+    """Tiny and huge numbers, all of one size; at times with variances that are denormal."""
+    size = rng.uniform(-162, -153) if rng.random() < 0.2 else rng.uniform(-155, 152)
+    return asked(rng, kind, samples(rng) * 10**size)
 
 
 def variance_ratios(rng: Generator, kind: str) -> Case:

@@ -45,6 +45,7 @@ BRANCH = Budgets(enumerate_cost=0, strengthen_gap=2.0)
 
 # No matrix of all features: closed forms on the data, the sample-space bound, the split bound.
 WIDE = Budgets(dense_limit=2, n_inside=3, split_iter=8, sample_iter=6)
+WIDE_LONG = Budgets(dense_limit=2, n_inside=3, split_iter=60)
 
 # Nonnegative searches in few steps: their bounds are loose, and must hold all the same.
 SHORT_CONES = Budgets(enumerate_cost=0, cone_iter=40, cone_node_iter=20, path_cone_iter=10)
@@ -374,6 +375,7 @@ HONEST: dict[str, Route] = {
     "strengthened": Route(partial(at_level, level="exact", budgets=RELAX), 6),
     "wide fast": Route(partial(at_level, level="fast", budgets=WIDE), 6),
     "wide tight": Route(partial(at_level, level="tight", budgets=WIDE), 6),
+    "wide long": Route(partial(at_level, level="tight", budgets=WIDE_LONG), 0.7, True),
     "stopped": Route(stopped, 6),
     "saved": Route(saved, 6),
     "checkpoint": Route(checkpoint, 3.5),
@@ -381,6 +383,7 @@ HONEST: dict[str, Route] = {
     "partial_fit": Route(partial_fit, 8),
     "nonnegative fast": Route(partial(nonnegative_at, level="fast", budgets=Budgets()), 6),
     "nonnegative net": Route(partial(nonnegative_at, level="net", budgets=Budgets()), 6),
+    "nonnegative wide": Route(partial(nonnegative_at, level="tight", budgets=WIDE), 6),
     "nonnegative tight": Route(
         partial(nonnegative_at, level="tight", budgets=SHORT_CONES), 1, True
     ),
