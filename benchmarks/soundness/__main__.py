@@ -62,13 +62,15 @@ def main(arguments: list[str] | None = None) -> int:
 def show(counts: Counts) -> None:
     """Print what was tried, by kind and by route."""
     for what, names in (("kind", counts.kinds()), ("route", counts.routes())):
-        print(f"{what:22s} certificates  values  forgeries  refused  wrong    worst  per second")
+        print(
+            f"{what:22s} certificates  values  forgeries  refused  wrong  within    worst  per second"
+        )
         for name in names:
             count = counts.total(**{what: name})
             tried = count.certificates + count.forgeries
             print(
                 f"{name:22s} {count.certificates:12d} {count.values:7d} {count.forgeries:10d} "
-                f"{count.refused:8d} {count.wrong:6d}  {count.worst:.1e} "
+                f"{count.refused:8d} {count.wrong:6d} {count.grazed:7d}  {count.worst:.1e} "
                 f"{tried / max(count.seconds, 1e-9):11.1f}"
             )
     whole = counts.total()

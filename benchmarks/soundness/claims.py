@@ -95,6 +95,7 @@ def check_shared(
     if feasible.any():
         reached = values[feasible][0]
         check_bounds(certificate, reached, optimum, judge, error)
+        check_weights(certificate, truth, judge)
     optimal = supports[values >= optimum * (1 - TIED)]
     check_settled(certificate, optimal, judge)
     for size in range(max(m, len(include)), truth.d - len(exclude) + 1):
@@ -113,6 +114,22 @@ def check_bounds(
         short = violation(optimum, reached, optimum, error)
         judge.need(short <= OPTIMAL * (1 + OPTIMAL), "optimal",
                    f"called optimal, but {short:.3g} below the optimum")  # fmt: skip
+
+
+def check_weights(certificate: Certificate, truth: Truth, judge: Judgement) -> None:
+    """The loadings, where there are any, are orthonormal and explain what was reached."""
+    if not certificate.weights.size:
+        return
+    W, support = np.asarray(certificate.weights), certificate.support
+    fits = W.shape == (support.size, certificate.n_components) and W.dtype.kind == "f"
+    fits = fits and bool(np.isfinite(W).all())
+    judge.need(fits, "weights", "the weights are not loadings on the support")
+    if fits:
+        gram = W.T @ W
+        explained = np.trace(W.T @ truth.A[np.ix_(support, support)] @ W)
+        good = np.abs(gram - np.eye(len(gram))).max() <= OPTIMAL
+        good = good and explained >= certificate.lower * (1 - OPTIMAL)
+        judge.need(good, "weights", f"the weights explain {explained!r}, not {certificate.lower!r}")
 
 
 def check_settled(certificate: Certificate, optimal: Iterable[Any], judge: Judgement) -> None:

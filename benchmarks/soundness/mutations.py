@@ -16,8 +16,10 @@ from benchmarks.soundness.claims import (
     check_bounds,
     check_settled,
     check_upper_at,
+    check_weights,
     violation,
 )
+from benchmarks.soundness.problems import scratch_file
 from benchmarks.soundness.routes import (
     BRANCH,
     RELAX,
@@ -287,6 +289,7 @@ def false_claims(certificate: Certificate, problem: Any, truth: oracle.Truth) ->
     rules = problem.choice.include.tolist(), problem.choice.exclude.tolist()
     reached = truth.value(m, np.asarray(certificate.support, dtype=np.intp))
     check_bounds(certificate, reached, truth.optimum(m, k, *rules), judge)
+    check_weights(certificate, truth, judge)
     check_settled(certificate, truth.optimal_supports(m, k, *rules), judge)
     for size in range(max(m, len(rules[0])), truth.d - len(rules[1]) + 1):
         check_upper_at(certificate, size, truth.optimum(m, size, *rules), judge)
@@ -318,6 +321,35 @@ def forged_nonnegative(trial: Trial) -> None:
     for _ in range(2 * FORGERIES):
         change = CHANGES[trial.rng.integers(len(CHANGES))]
         offer(change, honest, trial.nonnegative, trial.truth, trial)
+
+
+# --- files
+
+
+def damaged_file(trial: Trial) -> None:
+    """A file with other bytes: it is refused in a sentence, or holds what is true."""
+    rng, place = trial.rng, scratch_file(".damaged.npz")
+    honest = trial.prove(str(rng.choice(["fast", "exact"])), BRANCH)
+    if false_claims(honest, trial.problem, trial.truth).wrong:
+        return
+    honest.save(place)
+    whole = place.read_bytes()
+
+    def damaged() -> Any:
+        data = bytearray(whole)
+        for _ in range(int(rng.integers(1, 4))):
+            data[rng.integers(len(data))] ^= 1 << int(rng.integers(8))
+        if rng.random() < 0.3:
+            del data[rng.integers(len(data)) :]
+        place.write_bytes(data)
+        return place
+
+    for _ in range(FORGERIES):
+        judge_forgery(
+            "damaged file", trial.judge, make=damaged,
+            check=lambda path: verify(trial.problem, Certificate.load(path)),
+            false=lambda path: false_claims(Certificate.load(path), trial.problem, trial.truth),
+        )  # fmt: skip
 
 
 # --- records

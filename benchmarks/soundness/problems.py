@@ -172,19 +172,22 @@ def dense(rng: Generator, kind: str) -> Case:
 
 
 def wide(rng: Generator, kind: str) -> Case:
-    """Fewer samples than features."""
+    """Fewer samples than features; at times standardised noise, where all features are alike."""
     d = int(rng.integers(5, 10))
-    return asked(rng, kind, samples(rng, int(rng.integers(2, d)), d))
+    n = int(rng.integers(2, d))
+    if rng.random() < 0.25:
+        return asked(rng, kind, rng.standard_normal((n, d)), scale=True)
+    return asked(rng, kind, samples(rng, n, d))
 
 
 def sparse(rng: Generator, kind: str) -> Case:
     """A sparse array; at times with columns that are not, and have a large mean."""
-    n, d = int(rng.integers(8, 60)), int(rng.integers(3, 9))
+    n, d = int(rng.choice([8, 20, 60, 300])), int(rng.integers(3, 9))
     X = np.where(rng.random((n, d)) < 0.3, rng.standard_normal((n, d)), 0.0)
     X[0] += 1.0  # no column is constant
     if rng.random() < 0.5:
         columns = rng.random(d) < 0.6
-        X[:, columns] = rng.uniform(10, 1000) + rng.standard_normal((n, int(columns.sum())))
+        X[:, columns] = 10 ** rng.uniform(1, 4) + rng.standard_normal((n, int(columns.sum())))
     make = scipy.sparse.csr_array if rng.random() < 0.8 else scipy.sparse.csc_array
     return asked(rng, kind, make(X))
 

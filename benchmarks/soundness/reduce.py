@@ -10,6 +10,7 @@ import numpy as np
 
 from benchmarks.soundness.examine import examine, same_failure
 from benchmarks.soundness.problems import Case
+from benchmarks.soundness.routes import HONEST
 
 # Routes that are easy to follow, tried in the place of the one that failed.
 SIMPLE_ROUTES = ("fast", "tight", "exact")
@@ -33,9 +34,9 @@ class Failure:
 
     @property
     def group(self) -> tuple[str, str]:
-        """What is told once: forgeries by the way they are made, all else by kind too."""
-        forged = self.route.startswith("forged")
-        return "" if forged else self.case.kind, self.claim.removeprefix("verified ")
+        """What is told once: forgeries and faults by what they are, all else by kind too."""
+        kind = self.case.kind if self.route in HONEST else ""
+        return kind, self.claim.removeprefix("verified ")
 
     def shows(self) -> bool:
         """Say whether it fails (again)."""
