@@ -62,9 +62,8 @@ def main(arguments: list[str] | None = None) -> int:
 def show(counts: Counts) -> None:
     """Print what was tried, by kind and by route."""
     for what, names in (("kind", counts.kinds()), ("route", counts.routes())):
-        print(
-            f"{what:22s} certificates  values  forgeries  refused  wrong  within    worst  per second"
-        )
+        titles = "certificates  values  forgeries  refused  wrong  within    worst  per second"
+        print(f"{what:22s} {titles}")
         for name in names:
             count = counts.total(**{what: name})
             tried = count.certificates + count.forgeries

@@ -31,7 +31,6 @@ def fuzz(
     routes: tuple[str, ...] = tuple(ROUTES),
 ) -> tuple[Counts, list[Failure]]:  # fmt: skip
     """Try problems in this process for some seconds; return counts and failures."""
-    quick_threads()
     signal.signal(signal.SIGVTALRM, _out_of_patience)
     rng = np.random.default_rng(seed)
     weights = np.array([ROUTES[route].weight for route in routes])
@@ -67,6 +66,7 @@ def fuzz_in_processes(seconds: float, seed: int, processes: int, **only: Any) ->
 
 def _fuzz_one(task: tuple[float, int, dict[str, Any]]) -> tuple[Counts, list[Failure]]:
     seconds, seed, only = task
+    quick_threads()
     counts, failures = fuzz(seconds, seed, **only)
     counts = replace(counts, by_place=dict(counts.by_place))
     share = min(REDUCING / max(len(failures), 1), 5.0)

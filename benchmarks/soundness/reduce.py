@@ -162,6 +162,7 @@ print(*dict.fromkeys(sentence for _, sentence in judgement.wrong), sep="\\n")
 def save(failure: Failure, folder: Path) -> Path:
     """Write the script of a failure, and return where."""
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / ".gitignore").write_text("*\n")  # these are no part of the repository
     place = folder / f"{failure.name}.py"
     place.write_text(script(failure))
     return place

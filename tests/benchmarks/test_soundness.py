@@ -1,6 +1,8 @@
 """The fuzzer: its oracle against plain formulas, a lie that it catches, a few seconds of it."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -192,6 +194,18 @@ def test_plain_problems_pass_on_plain_routes():
     whole = found.total()
     assert whole.certificates > 30
     assert whole.wrong == 0
+
+
+def test_the_command_prints_its_seed_and_its_counts(tmp_path):
+    command = [sys.executable, "-m", "benchmarks.soundness", "--seconds", "0.5", "--seed", "12"]
+    only = ["--kind", "dense", "--route", "exact", "--failures", str(tmp_path)]
+    done = subprocess.run(
+        command + only, cwd=HERE.parents[1], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("seed 12\n")
+    assert " 0 wrong" in done.stdout
+    assert not list(tmp_path.iterdir())
 
 
 # --- the committed table
