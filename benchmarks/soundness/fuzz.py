@@ -3,7 +3,6 @@
 import signal
 import time
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from multiprocessing import get_context
 from typing import Any
 
@@ -52,12 +51,17 @@ def fuzz(
     return counts, list(failures.values())
 
 
-def fuzz_in_processes(seconds: float, seed: int, processes: int, **only: Any) -> Any:
+def fuzz_in_processes(
+    seconds: float, seed: int, processes: int, **only: Any
+) -> tuple[Counts, list[Failure]]:
     """`fuzz`, in several processes with a seed each; failures come back reduced."""
     seeds = [int(s.generate_state(1)[0]) for s in np.random.SeedSequence(seed).spawn(processes)]
+    tasks = [(seconds, own_seed, only) for own_seed in seeds]
+    if processes == 1:
+        return _fuzz_one(tasks[0])
     counts, failures = Counts(), {}
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        for found, failed in pool.map(_fuzz_one, [(seconds, s, only) for s in seeds]):
+        for found, failed in pool.map(_fuzz_one, tasks):
             counts.add(found)
             for failure in failed:
                 failures.setdefault(failure.group, failure)
@@ -68,7 +72,6 @@ def _fuzz_one(task: tuple[float, int, dict[str, Any]]) -> tuple[Counts, list[Fai
     seconds, seed, only = task
     quick_threads()
     counts, failures = fuzz(seconds, seed, **only)
-    counts = replace(counts, by_place=dict(counts.by_place))
     share = min(REDUCING / max(len(failures), 1), 5.0)
     return counts, [reduced(failure, share) for failure in failures]
 
