@@ -114,8 +114,17 @@ def add_to_files(counts: Counts, folder: Path = HERE) -> None:
         whole = Counts.from_record(json.loads(place.read_text()))
     whole.add(counts)
     record = whole.as_record()
-    place.write_text(json.dumps(record, indent=1) + "\n")
+    place.write_text(as_text(record))
     (folder / "soundness.md").write_text(markdown(record))
+
+
+def as_text(record: dict[str, Any]) -> str:
+    """Return a record as JSON with a line for each row: hundreds of them, and changes are seen."""
+    parts = [f'"machine": {json.dumps(record["machine"])}']
+    for name in ("runs", "rows"):
+        lines = ",\n".join(json.dumps(row) for row in record[name])
+        parts.append(f'"{name}": [\n{lines}\n]')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def markdown(record: dict[str, Any]) -> str:

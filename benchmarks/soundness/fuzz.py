@@ -19,7 +19,7 @@ from benchmarks.soundness.routes import quick_threads
 ROUTES_PER_CASE = 6
 
 # Seconds of computing after which a single case is a failure of its own.
-PATIENCE = 60.0
+PATIENCE = 30.0
 
 # Seconds that each process may spend on making failures small, at the end.
 REDUCING = 20.0
