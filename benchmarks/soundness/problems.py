@@ -209,7 +209,7 @@ def integers(rng: Generator, kind: str) -> Case:
 
 def huge_means(rng: Generator, kind: str) -> Case:
     """Means many times the deviations."""
-    n = int(rng.choice([10, 60, 400]))
+    n = int(rng.choice([10, 60, 400, 2000], p=[0.4, 0.3, 0.25, 0.05]))
     mean, deviation = 10 ** rng.uniform(2, 9), 10 ** rng.uniform(-4, 1)
     X = samples(rng, n) * deviation
     return asked(rng, kind, X + mean * rng.choice([-1.0, 0.0, 1.0, 1.0], X.shape[1]))
@@ -217,7 +217,7 @@ def huge_means(rng: Generator, kind: str) -> Case:
 
 def near_constant(rng: Generator, kind: str) -> Case:
     """Columns whose deviations are a few to some thousand units in the last place."""
-    X = samples(rng, int(rng.choice([10, 60, 400])))
+    X = samples(rng, int(rng.choice([10, 60, 400, 2000], p=[0.4, 0.3, 0.25, 0.05])))
     n, d = X.shape
     few = rng.permutation(d)[: rng.integers(1, d)]
     mean = 10 ** rng.uniform(0, 12)
