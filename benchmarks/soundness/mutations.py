@@ -250,15 +250,19 @@ def judge_forgery(
     Parameters
     ----------
     name : of the forgery
-    make : makes it; classes that refuse to be made of such values have refused it
+    make : makes it; what refuses to be made of such values by a `ValueError` has refused it, what
+        cannot be made at all is not counted
     check : what must refuse it, by a `ValueError` and nothing else
     false : what is not true about it
     """
-    judge.forgeries += 1
     try:
         forged = make()
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+    except ValueError:
+        judge.forgeries += 1
         return
+    except (ArithmeticError, AttributeError, LookupError, TypeError):
+        return
+    judge.forgeries += 1
     try:
         check(forged)
     except Exception as error:  # nothing but a ValueError may reach whoever verifies

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from benchmarks.soundness import counts, fuzz, oracle, reduce
+from benchmarks.soundness import counts, fuzz, mutations, oracle, reduce
 from benchmarks.soundness.all_routes import ROUTES
 from benchmarks.soundness.claims import Judgement, check_nonnegative, check_shared
 from benchmarks.soundness.examine import examine
@@ -152,6 +152,21 @@ def test_what_a_route_raises_is_judged(rng, monkeypatch):
     monkeypatch.setitem(ROUTES, "refuses", refuses)
     assert examine(replace(plain_case(rng), kind="any scale"), "refuses", 0).refused == 1
     assert examine(plain_case(rng), "refuses", 0).wrong
+
+
+def test_a_verify_that_believes_everything_is_found_out(rng, monkeypatch):
+    monkeypatch.setattr(mutations, "verify", lambda problem, certificate: None)
+    case = plain_case(rng)
+    for route in ("forged certificate", "forged nonnegative"):
+        found = [examine(case, route, seed) for seed in range(5)]
+        assert sum(judgement.forgeries for judgement in found) >= 20
+        assert any("accepted" in claim for judgement in found for claim, _ in judgement.wrong)
+
+
+@pytest.mark.parametrize("route", ["checkpoint", "interrupt", "kill", "stopped"])
+def test_faults_do_no_harm(rng, route):
+    for seed in range(3):
+        assert examine(plain_case(rng), route, seed).wrong == []
 
 
 def test_failures_are_reduced_to_scripts_that_show_them(rng, monkeypatch, tmp_path, capsys):
