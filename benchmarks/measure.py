@@ -71,3 +71,11 @@ def _cell(value: Any) -> str:
     if not isinstance(value, float):
         return str(value)
     return f"{value:.8g}" if abs(value) >= 10 else f"{value:.3g}"
+
+
+def fill(page: Path, source: str, text: str) -> None:
+    """Put what was made from a file of results between the marks of a page that name it."""
+    start, end = f"<!-- from {source} -->", "<!-- end -->"
+    before, _, rest = page.read_text().partition(start)
+    after = rest.partition(end)[2]
+    page.write_text(f"{before}{start}\n\n{text}\n\n{end}{after}")

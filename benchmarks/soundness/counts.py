@@ -6,11 +6,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import machine
+from benchmarks.measure import fill, machine
 from benchmarks.soundness.all_routes import ROUTES
 from benchmarks.soundness.claims import TOLERANCE, Judgement
 
 HERE = Path(__file__).parent
+PAGE = HERE.parents[1] / "docs" / "certificates.md"
 
 # What is added up; of `worst` the largest is kept.
 ADDED = (
@@ -116,6 +117,8 @@ def add_to_files(counts: Counts, folder: Path = HERE) -> None:
     record = whole.as_record()
     place.write_text(as_text(record))
     (folder / "soundness.md").write_text(markdown(record))
+    if folder == HERE:
+        fill(PAGE, "soundness.json", summary(record))
 
 
 def as_text(record: dict[str, Any]) -> str:
@@ -125,6 +128,24 @@ def as_text(record: dict[str, Any]) -> str:
         lines = ",\n".join(json.dumps(row) for row in record[name])
         parts.append(f'"{name}": [\n{lines}\n]')
     return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def summary(record: dict[str, Any]) -> str:
+    """Return the sentences of docs/certificates.md."""
+    counts = Counts.from_record(record)
+    whole = counts.total()
+    quick = [counts.total(route=name) for name, route in ROUTES.items() if not route.slow]
+    least = min(count.certificates for count in quick if count.certificates)
+    return (
+        "A fuzzer (`benchmarks/soundness`) makes problems of all kinds, small enough to try every "
+        "choice of features in extended precision by code that shares nothing with kspan. So far: "
+        f"{whole.certificates:,} certificates on {len(counts.kinds())} kinds of data and "
+        f"{len(counts.routes())} routes (at least {least:,} on each of the quick ones), "
+        f"{whole.values:,} bounds for other k, {whole.forgeries:,} forged or damaged certificates "
+        f"and records. **{whole.wrong:,} were wrong** by more than {TOLERANCE:g} of the optimum; "
+        f"within that, the worst is off by {whole.worst:.1e}. The counts by kind and route are in "
+        "`benchmarks/soundness/soundness.md`."
+    )
 
 
 def markdown(record: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import machine
+from benchmarks.measure import fill, machine
 from benchmarks.peers.race.data import SETS, M
 from benchmarks.peers.race.entries import ENVIRONMENTS
 from benchmarks.peers.race.environments import cache_folder, python_of
@@ -23,7 +23,6 @@ from benchmarks.peers.race.table import glance, markdown, summary
 HERE = Path(__file__).parent
 PAGE = HERE.parents[2] / "docs" / "race.md"
 README = HERE.parents[2] / "README.md"
-MARKS = "<!-- from race.json -->", "<!-- end -->"
 
 
 def install(cache: Path) -> tuple[dict[str, Path], dict[str, str]]:
@@ -42,15 +41,8 @@ def write(record: dict[str, Any]) -> None:
     (HERE / "race.json").write_text(json.dumps(record, indent=1) + "\n")
     (HERE / "race.md").write_text(markdown(record))
     draw(record, HERE / "race.png")
-    fill(PAGE, summary(record))
-    fill(README, glance(record))
-
-
-def fill(path: Path, text: str) -> None:
-    """Put a table between the marks of a page."""
-    before, _, rest = path.read_text().partition(MARKS[0])
-    after = rest.partition(MARKS[1])[2]
-    path.write_text(f"{before}{MARKS[0]}\n\n{text}\n\n{MARKS[1]}{after}")
+    fill(PAGE, "race.json", summary(record))
+    fill(README, "race.json", glance(record))
 
 
 def main() -> None:

@@ -289,11 +289,12 @@ class UpdatedCovariance(DerivedCovariance):
             self.sketch = columns, image + L @ (C @ (L.T @ columns))
 
     def diagonal(self) -> FloatArray:
-        """Return the diagonal; entries of rounding size, beside A's own, are zero."""
+        """Return the diagonal; entries of the size of their errors, or of rounding, are zero."""
         before = self.base.diagonal()
         after = before + np.einsum("ij,ij->i", self.L @ self.C, self.L)
-        rounding = 16 * np.finfo(float).eps * self.L.shape[1]
-        return np.where(np.abs(after) <= rounding * before, 0.0, after)
+        rounding = 16 * np.finfo(float).eps * self.L.shape[1] * before
+        errors = rounding if self.errors is None else np.maximum(rounding, self.errors)
+        return np.where(np.abs(after) <= errors, 0.0, after)
 
     def matmat(self, W: FloatArray, support: Index | None = None) -> FloatArray:
         """Return ``(A + L C L') W``."""

@@ -46,8 +46,9 @@ class Uncertainty:
         covariance, choice = problem.covariance, problem.choice
         errors, unseen, beyond = covariance.entry_errors(), covariance.unseen(), 0.0
         if problem.nonnegative:
-            # λ_max of a PSD matrix is at most the sum of those of its diagonal blocks.
-            others = np.sort(errors[~choice.allowed])[::-1] / scale
+            # λ_max of a PSD matrix is at most the sum of those of its diagonal blocks. A variance
+            # that is taken for zero is computed as at most its error, and off by as much again.
+            others = 2 * np.sort(errors[~choice.allowed])[::-1] / scale
             beyond = float(others[: choice.size].sum()) * (1 + len(errors) * UNIT)
         # Of features that may not be chosen nothing counts, and they may be too large.
         errors, unseen = (np.where(choice.allowed, part, 0.0) / scale for part in (errors, unseen))

@@ -110,6 +110,8 @@ class BranchAndBound:
 
     def offer(self, support: Index) -> None:
         """Take the support if it is better; its value is always computed here."""
+        if not support.size:
+            return  # a nonnegative component may use fewer features, but not none
         support, value = self.refit(np.sort(support))
         if value > self.s.lower:
             self.s.lower, self.s.support = value, support
@@ -133,8 +135,13 @@ class BranchAndBound:
 
     @property
     def prune_level(self) -> float:
-        """Bounds up to here need no more work: they keep the final gap within ``gap``."""
-        return self.s.lower / (1 - 0.9 * self.budgets.gap)
+        """Bounds up to here need no more work.
+
+        They keep the final gap within ``gap``; or the incumbent's own leaf will have no better one,
+        as A is not known any better.
+        """
+        own = self.s.lower + 2 * self.error + self.unseen
+        return max(self.s.lower / (1 - 0.9 * self.budgets.gap), own)
 
     def keep(self, node: Node, factor: FloatArray | None, cones: Cones | None = None) -> int:
         """Store a witness and return its number."""
