@@ -23,7 +23,7 @@ from kspan.progress import Monitor
 from kspan.proofs.search.prover import level_of, levels_of
 from kspan.solvers.method import AnyMethod
 from kspan.solvers.starts import STARTS
-from kspan.solving import prove_solution, run_method
+from kspan.solving import options_for, prove_solution, run_method
 
 
 @dataclass(eq=False, repr=False)
@@ -103,9 +103,9 @@ class FeatureSparseEstimator(CovarianceEstimator):
         self._forget("certificate_")
         method = self._method(RowSparseProblem, init=self.init)
         level = method.proof_level or level_of(self.certify, RowSparseProblem)
+        options = options_for(method, self._proof_options())
         problem, solution = self._choose(covariance, method.searching(), monitor)
         if level and not solution.status.stopped_early:
-            options = self._proof_options()
             solution, self.certificate_ = prove_solution(
                 problem, solution, method, level, monitor, options
             )
