@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -356,6 +357,19 @@ BAD_USES = {
     "one over the other": (
         ["fit", "good.csv", "-k", "2", "--out", "x", "--report", "./x"], "is another output already"
     ),
+    "a checkpoint of nothing": (
+        ["fit", "good.csv", "-k", "2", "--checkpoint", "x"], "--checkpoint needs --certify"
+    ),
+    "a checkpoint of no search": (
+        ["fit", "good.csv", "-k", "2", "--level", "fast", "--checkpoint", "x"], "--checkpoint needs"
+    ),
+    "a checkpoint nowhere": (
+        ["fit", "good.csv", "-k", "2", "--certify", "--checkpoint", "no/where"], "no folder"
+    ),
+    "a checkpoint over an output": (
+        ["fit", "good.csv", "-k", "2", "--certify", "--out", "x", "--checkpoint", "x"],
+        "is another output already",
+    ),
     "one resample": (["fit", "good.csv", "-k", "2", "--stability", "1"], "--stability 1"),
     "path of others": (
         ["fit", "good.csv", "-k", "2", "--estimator", "nonnegative", "--path"], "--path"
@@ -475,3 +489,48 @@ def test_an_interrupted_proof_or_path_ends_with_one(tmp_path, monkeypatch, argum
     assert result.exit_code == 1, result.output
     assert FitRecord.load(record).support.size == 8, "what was found is written"
     assert run("path", tmp_path / "x.npy").exit_code == 1
+
+
+def test_a_checkpoint_is_written_and_read_again(tmp_path, wine_csv, monkeypatch):
+    place = tmp_path / "search.npz"
+    asked = ["fit", wine_csv, "-m", 2, "-k", 4, "--level", "exact", "--checkpoint", place, "--json"]
+    first = json.loads(run(*asked).stdout)
+    assert place.exists()
+    again = json.loads(run(*asked).stdout)
+    assert again["certificates"][0]["upper"] == first["certificates"][0]["upper"]
+    asked[asked.index(4)] = 5
+    result = run(*asked)
+    assert result.exit_code == 2
+    assert "belongs to another problem" in result.output
+
+
+def test_nonnegative_components_have_a_checkpoint_each(tmp_path, wine_csv):
+    place = tmp_path / "search.npz"
+    asked = ["fit", wine_csv, "-m", 2, "-k", 3, "--estimator", "nonnegative", "--certify"]
+    result = run(*asked, "--checkpoint", place)
+    assert result.exit_code == 0, result.output
+    assert sorted(path.name for path in tmp_path.glob("search*")) == [
+        "search.npz.1",
+        "search.npz.2",
+    ]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("asked", ["fit", "path"])
+def test_a_signal_to_end_is_an_interrupt(tmp_path, monkeypatch, asked):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "x.npy", rng.standard_normal((60, 40)))
+
+    def terminate(self, progress):
+        if progress.upper is not None or progress.solver.startswith("path"):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr("kspan.cli.progress.Watcher.on_step", terminate)
+    before = signal.getsignal(signal.SIGTERM)
+    table = tmp_path / "table.csv"
+    more = ["-k", 8, "--level", "exact"] if asked == "fit" else []
+    result = run(asked, tmp_path / "x.npy", *more, "--csv", table)
+    assert result.exit_code == 1, result.output
+    assert "interrupted" in result.output
+    assert table.exists(), "what was found is written"
+    assert signal.getsignal(signal.SIGTERM) is before
