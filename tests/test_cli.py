@@ -195,7 +195,10 @@ def test_verify_says_what_it_checked(wine_csv, tmp_path):
     result = run("verify", record, wine_csv)
     assert result.exit_code == 0
     assert result.output.count("✓") == 5
-    assert json.loads(run("verify", record, wine_csv, "--json").stdout)["holds"] is True
+    assert "- not checked: solver, history, n_iter" in result.output
+    found = json.loads(run("verify", record, wine_csv, "--json").stdout)
+    assert found["holds"] is True
+    assert found["not_checked"].startswith("not checked: ")
 
 
 def test_verify_refuses_other_data_with_exit_code_one(wine, wine_csv, tmp_path):

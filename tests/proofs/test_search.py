@@ -6,10 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kspan import NonnegativeProblem, RowSparseProblem, as_covariance, certify, solve
+from kspan import NonnegativeProblem, RowSparseProblem, as_covariance, certify, solve, storage
 from kspan.linalg.rounding import UNIT
+from kspan.problem import Choice
 from kspan.proofs import Certificate, CertificateError, verify
 from kspan.proofs.check.bounds import Cones
+from kspan.proofs.check.claims import Part
 from kspan.proofs.check.tree import Record
 from kspan.proofs.search import branch_and_bound, prover
 from kspan.proofs.search.cone_relaxation import ConeRelaxation
@@ -350,6 +352,18 @@ def test_an_interrupt_while_the_last_checkpoint_is_written(tmp_path, problem, wh
     monkeypatch.setattr("os.replace", interrupt)
     certificate = prove(problem, "exact", budgets=SLOW, checkpoint=tmp_path / "search.npz")
     assert certificate.upper == whole.upper
+
+
+def test_a_checkpoint_that_was_changed_is_refused(tmp_path, problem):
+    path = tmp_path / "search.npz"
+    prove(problem, "exact", budgets=SLOW, checkpoint=path, callback=StopAt(3))
+    types = (Choice, *Part.known)
+    kept = storage.load_file(path, types)
+    node = kept.search.open[0]
+    node.features = node.features[:-1]
+    storage.save_file(path, kept)
+    with pytest.raises(ValueError, match="was changed after it was written; delete it"):
+        prove(problem, "exact", budgets=SLOW, checkpoint=path)
 
 
 def test_resuming_with_a_better_support_does_not_forget_it(tmp_path, problem, A):

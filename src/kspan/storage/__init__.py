@@ -2,10 +2,11 @@
 
 from kspan.storage.files import FORMAT, load_file, load_notes, save_file
 from kspan.storage.places import replacing, require_writable
-from kspan.storage.values import misfit
+from kspan.storage.values import digest, misfit
 
 __all__ = [
     "FORMAT",
+    "digest",
     "load_file",
     "load_notes",
     "misfit",

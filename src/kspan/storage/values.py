@@ -1,5 +1,7 @@
 """Values as plain JSON with arrays apart, and back; whether a value is what its type says."""
 
+import hashlib
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -40,6 +42,16 @@ def pack(value: Any, arrays: list[np.ndarray]) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise TypeError(f"cannot store a {type(value).__name__}")
+
+
+def digest(value: Any) -> str:
+    """Return a SHA-256 of all that would be stored of a value: the same for what comes back."""
+    arrays: list[np.ndarray] = []
+    sha = hashlib.sha256(json.dumps(pack(value, arrays)).encode())
+    for array in arrays:
+        sha.update(f"{array.dtype.str} {array.shape}".encode())
+        sha.update(np.ascontiguousarray(array).tobytes())
+    return sha.hexdigest()
 
 
 def unpack(value: Any, arrays: list[np.ndarray], types: Mapping[str, type]) -> Any:

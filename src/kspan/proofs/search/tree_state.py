@@ -20,7 +20,7 @@ from kspan.proofs.check.screening import Screen
 from kspan.proofs.check.tree import NodeWitness, Record, TreeWitness
 from kspan.proofs.search.cone_relaxation import ConeSnapshot
 from kspan.proofs.search.relaxation import Snapshot
-from kspan.storage import load_file, require_writable, save_file
+from kspan.storage import digest, load_file, require_writable, save_file
 
 
 @dataclass(frozen=True)
@@ -165,9 +165,13 @@ class Undo:
 
 @dataclass(frozen=True)
 class Checkpoint(Part):
-    """A search on disk, with a fingerprint of the problem it belongs to."""
+    """A search on disk, with a fingerprint of the problem it belongs to, and a digest of itself.
+
+    The search goes on from it as from its own memory: what was changed would lead it astray.
+    """
 
     fingerprint: str
+    digest: str
     search: TreeState
 
 
@@ -196,6 +200,11 @@ class Keeper:
                 f"The checkpoint {os.fspath(self.path)!r} belongs to another problem; "
                 "delete it or use another path."
             )
+        if checkpoint.digest != digest(checkpoint.search):
+            raise ValueError(
+                f"The checkpoint {os.fspath(self.path)!r} was changed after it was written; "
+                "delete it or use another path."
+            )
         return checkpoint.search
 
     def save(self, state: TreeState) -> None:
@@ -204,7 +213,7 @@ class Keeper:
         The disk may be full by now, or the folder gone.
         """
         try:
-            save_file(self.path, Checkpoint(self.fingerprint, state))
+            save_file(self.path, Checkpoint(self.fingerprint, digest(state), state))
         except OSError as error:
             if not self.warned:
                 warnings.warn(
