@@ -18,6 +18,7 @@ from kspan.choosing_k.smallest import guesser_for, smallest_support
 from kspan.covariance import Covariance
 from kspan.covariance.streamed import RowStream, as_rows
 from kspan.estimators.covariance_estimator import CovarianceEstimator, common_constraints
+from kspan.io.numeric import require_numeric
 from kspan.problem import RowSparseProblem, Solution
 from kspan.progress import Monitor
 from kspan.proofs.search.prover import level_of, levels_of
@@ -87,7 +88,11 @@ class FeatureSparseEstimator(CovarianceEstimator):
             raise ValueError("partial_fit needs data, not covariance='precomputed'.")
         monitor, first = self._monitor(), not hasattr(self, "_stream")
         X = validate_data(
-            self, X, reset=first, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32)
+            self,
+            require_numeric(X),
+            reset=first,
+            accept_sparse=("csr", "csc"),
+            dtype=(np.float64, np.float32),
         )
         if first:
             self._stream = RowStream(X.shape[1])

@@ -15,6 +15,7 @@ import numpy as np
 
 from kspan.arrays import FloatArray, Index
 from kspan.choosing_k import SparsityPath, Stability
+from kspan.io.numeric import require_numeric
 from kspan.proofs import Certificate, CertificateError
 from kspan.proofs.check.certificate import file_types
 from kspan.records.check import check_record
@@ -200,6 +201,7 @@ class FitRecord:
         ----------
         X : (n, n_features) array, data frame or scipy sparse array
         """
+        X = require_numeric(X)
         X = X.to_numpy() if hasattr(X, "to_numpy") else X
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(f"X has shape {X.shape}; {self.n_features} features are needed.")
