@@ -1,12 +1,14 @@
 """The command as people use it: what it shows, what it writes, what it refuses."""
 
 import gzip
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+import zipfile
 
 import h5py
 import numpy as np
@@ -537,3 +539,95 @@ def test_a_signal_to_end_is_an_interrupt(tmp_path, monkeypatch, asked):
     assert "interrupted" in result.output
     assert table.exists(), "what was found is written"
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+# --- records of strangers
+
+
+def edited(record, out, change):
+    """Write a record with its JSON changed."""
+    with zipfile.ZipFile(record) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    header = np.load(io.BytesIO(members["header.npy"]))
+    document = change(json.loads(header.tobytes()))
+    stream = io.BytesIO()
+    np.save(stream, np.frombuffer(json.dumps(document).encode(), dtype=np.uint8))
+    members["header.npy"] = stream.getvalue()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+def field(name, value):
+    """Change one field of the record."""
+
+    def change(document):
+        document["value"]["fields"][name] = value
+        return document
+
+    return change
+
+
+def deep(document):
+    value = 0
+    for _ in range(400):
+        value = [value]
+    return {**document, "value": value}
+
+
+EDITS = {
+    "another type": (field("n_features", "13"), "n_features is a str, not a int"),
+    "a negative number": (field("n_iter", -5), "n_iter: negative"),
+    "no such feature": (field("support", {"array": 1}), "support is an array of float64"),
+    "no such array": (field("support", {"array": 999}), "array 999 is not in the file"),
+    "a certificate for a record": (
+        lambda document: {**document, "value": document["value"]["fields"]["certificates"][0]},
+        "does not hold the record of a fit",
+    ),
+    "no status": (field("status", "splendid"), "status: 'splendid' is none"),
+    "a status of ours": (
+        field("certificates", [{"enum": "Status", "name": "SPLENDID"}]), "unknown Status 'SPLENDID'"
+    ),
+    "names that are none": (field("feature_names", [1] * 13), "feature_names is a list in which"),
+    "nothing": (lambda document: None, "has no format"),
+    "deep": (deep, "does not hold the record"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", ["verify", "report"])
+def test_a_malformed_record_is_refused_in_one_line(tmp_path, wine_csv, asked):
+    good, bad = tmp_path / "good.kspan", tmp_path / "bad.kspan"
+    run("fit", wine_csv, "-k", 3, "--certify", "-o", good)
+    whole = good.read_bytes()
+
+    def refused(message):
+        result = run(asked, bad, *([wine_csv] if asked == "verify" else []))
+        assert result.exit_code == 2, result.output
+        assert isinstance(result.exception, SystemExit), result.exception
+        assert message in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+
+    for change, message in EDITS.values():
+        edited(good, bad, change)
+        refused(message)
+    for content in (b"", whole[:-40], whole[:200], b"PK\x03\x04" + b"\0" * 40, b"\x80\x05."):
+        bad.write_bytes(content)
+        refused("not a file of kspan")
+    bad.unlink()
+    refused("bad.kspan: No such file or directory")
+    bad.mkdir()
+    refused("is a folder")
+
+
+def test_a_record_with_a_flipped_bit_is_refused_or_right(tmp_path, wine_csv):
+    """No traceback, whatever bit it is; and what passes says what the whole record says."""
+    good, bad = tmp_path / "good.kspan", tmp_path / "bad.kspan"
+    run("fit", wine_csv, "-k", 3, "--certify", "-o", good)
+    whole, rng = np.frombuffer(good.read_bytes(), dtype=np.uint8), np.random.default_rng(0)
+    for _ in range(40):
+        data = whole.copy()
+        data[rng.integers(data.size)] ^= 1 << rng.integers(8)
+        bad.write_bytes(data)
+        result = run("verify", bad, wine_csv)
+        assert result.exit_code in (0, 1, 2)
+        assert result.exit_code == 0 or isinstance(result.exception, SystemExit), result.exception
