@@ -132,7 +132,7 @@ MUTATIONS = [
         "if False:", "tests/test_progress.py",
     ),
     Mutation(
-        "storage.py", "if isinstance(found, int) and found < FORMAT:", "if False:",
+        "storage/files.py", "if type(found) is int and found < FORMAT:", "if False:",
         "tests/test_storage.py",
     ),
     Mutation(

@@ -1,11 +1,14 @@
 """The command as people use it: what it shows, what it writes, what it refuses."""
 
 import gzip
+import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
+import zipfile
 
 import h5py
 import numpy as np
@@ -194,7 +197,10 @@ def test_verify_says_what_it_checked(wine_csv, tmp_path):
     result = run("verify", record, wine_csv)
     assert result.exit_code == 0
     assert result.output.count("✓") == 5
-    assert json.loads(run("verify", record, wine_csv, "--json").stdout)["holds"] is True
+    assert "- not checked: solver, history, n_iter" in result.output
+    found = json.loads(run("verify", record, wine_csv, "--json").stdout)
+    assert found["holds"] is True
+    assert found["not_checked"].startswith("not checked: ")
 
 
 def test_verify_refuses_other_data_with_exit_code_one(wine, wine_csv, tmp_path):
@@ -356,6 +362,19 @@ BAD_USES = {
     "one over the other": (
         ["fit", "good.csv", "-k", "2", "--out", "x", "--report", "./x"], "is another output already"
     ),
+    "a checkpoint of nothing": (
+        ["fit", "good.csv", "-k", "2", "--checkpoint", "x"], "--checkpoint needs --certify"
+    ),
+    "a checkpoint of no search": (
+        ["fit", "good.csv", "-k", "2", "--level", "fast", "--checkpoint", "x"], "--checkpoint needs"
+    ),
+    "a checkpoint nowhere": (
+        ["fit", "good.csv", "-k", "2", "--certify", "--checkpoint", "no/where"], "no folder"
+    ),
+    "a checkpoint over an output": (
+        ["fit", "good.csv", "-k", "2", "--certify", "--out", "x", "--checkpoint", "x"],
+        "is another output already",
+    ),
     "one resample": (["fit", "good.csv", "-k", "2", "--stability", "1"], "--stability 1"),
     "path of others": (
         ["fit", "good.csv", "-k", "2", "--estimator", "nonnegative", "--path"], "--path"
@@ -475,3 +494,140 @@ def test_an_interrupted_proof_or_path_ends_with_one(tmp_path, monkeypatch, argum
     assert result.exit_code == 1, result.output
     assert FitRecord.load(record).support.size == 8, "what was found is written"
     assert run("path", tmp_path / "x.npy").exit_code == 1
+
+
+def test_a_checkpoint_is_written_and_read_again(tmp_path, wine_csv, monkeypatch):
+    place = tmp_path / "search.npz"
+    asked = ["fit", wine_csv, "-m", 2, "-k", 4, "--level", "exact", "--checkpoint", place, "--json"]
+    first = json.loads(run(*asked).stdout)
+    assert place.exists()
+    again = json.loads(run(*asked).stdout)
+    assert again["certificates"][0]["upper"] == first["certificates"][0]["upper"]
+    asked[asked.index(4)] = 5
+    result = run(*asked)
+    assert result.exit_code == 2
+    assert "belongs to another problem" in result.output
+
+
+def test_nonnegative_components_have_a_checkpoint_each(tmp_path, wine_csv):
+    place = tmp_path / "search.npz"
+    asked = ["fit", wine_csv, "-m", 2, "-k", 3, "--estimator", "nonnegative", "--certify"]
+    result = run(*asked, "--checkpoint", place)
+    assert result.exit_code == 0, result.output
+    assert sorted(path.name for path in tmp_path.glob("search*")) == [
+        "search.npz.1",
+        "search.npz.2",
+    ]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("asked", ["fit", "path"])
+def test_a_signal_to_end_is_an_interrupt(tmp_path, monkeypatch, asked):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "x.npy", rng.standard_normal((60, 40)))
+
+    def terminate(self, progress):
+        if progress.upper is not None or progress.solver.startswith("path"):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr("kspan.cli.progress.Watcher.on_step", terminate)
+    before = signal.getsignal(signal.SIGTERM)
+    table = tmp_path / "table.csv"
+    more = ["-k", 8, "--level", "exact"] if asked == "fit" else []
+    result = run(asked, tmp_path / "x.npy", *more, "--csv", table)
+    assert result.exit_code == 1, result.output
+    assert "interrupted" in result.output
+    assert table.exists(), "what was found is written"
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+# --- records of strangers
+
+
+def edited(record, out, change):
+    """Write a record with its JSON changed."""
+    with zipfile.ZipFile(record) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    header = np.load(io.BytesIO(members["header.npy"]))
+    document = change(json.loads(header.tobytes()))
+    stream = io.BytesIO()
+    np.save(stream, np.frombuffer(json.dumps(document).encode(), dtype=np.uint8))
+    members["header.npy"] = stream.getvalue()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+def field(name, value):
+    """Change one field of the record."""
+
+    def change(document):
+        document["value"]["fields"][name] = value
+        return document
+
+    return change
+
+
+def deep(document):
+    value = 0
+    for _ in range(400):
+        value = [value]
+    return {**document, "value": value}
+
+
+EDITS = {
+    "another type": (field("n_features", "13"), "n_features is a str, not a int"),
+    "a negative number": (field("n_iter", -5), "n_iter: negative"),
+    "no such feature": (field("support", {"array": 1}), "support is an array of float64"),
+    "no such array": (field("support", {"array": 999}), "array 999 is not in the file"),
+    "a certificate for a record": (
+        lambda document: {**document, "value": document["value"]["fields"]["certificates"][0]},
+        "does not hold the record of a fit",
+    ),
+    "no status": (field("status", "splendid"), "status: 'splendid' is none"),
+    "a status of ours": (
+        field("certificates", [{"enum": "Status", "name": "SPLENDID"}]), "unknown Status 'SPLENDID'"
+    ),
+    "names that are none": (field("feature_names", [1] * 13), "feature_names is a list in which"),
+    "nothing": (lambda document: None, "has no format"),
+    "deep": (deep, "does not hold the record"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", ["verify", "report"])
+def test_a_malformed_record_is_refused_in_one_line(tmp_path, wine_csv, asked):
+    good, bad = tmp_path / "good.kspan", tmp_path / "bad.kspan"
+    run("fit", wine_csv, "-k", 3, "--certify", "-o", good)
+    whole = good.read_bytes()
+
+    def refused(message):
+        result = run(asked, bad, *([wine_csv] if asked == "verify" else []))
+        assert result.exit_code == 2, result.output
+        assert isinstance(result.exception, SystemExit), result.exception
+        assert message in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+
+    for change, message in EDITS.values():
+        edited(good, bad, change)
+        refused(message)
+    for content in (b"", whole[:-40], whole[:200], b"PK\x03\x04" + b"\0" * 40, b"\x80\x05."):
+        bad.write_bytes(content)
+        refused("not a file of kspan")
+    bad.unlink()
+    refused("bad.kspan: No such file or directory")
+    bad.mkdir()
+    refused("is a folder")
+
+
+def test_a_record_with_a_flipped_bit_is_refused_or_right(tmp_path, wine_csv):
+    """No traceback, whatever bit it is; and what passes says what the whole record says."""
+    good, bad = tmp_path / "good.kspan", tmp_path / "bad.kspan"
+    run("fit", wine_csv, "-k", 3, "--certify", "-o", good)
+    whole, rng = np.frombuffer(good.read_bytes(), dtype=np.uint8), np.random.default_rng(0)
+    for _ in range(40):
+        data = whole.copy()
+        data[rng.integers(data.size)] ^= 1 << rng.integers(8)
+        bad.write_bytes(data)
+        result = run("verify", bad, wine_csv)
+        assert result.exit_code in (0, 1, 2)
+        assert result.exit_code == 0 or isinstance(result.exception, SystemExit), result.exception

@@ -22,6 +22,7 @@ from kspan import (
     sparsity_path,
 )
 from kspan.datasets import load_pitprops
+from kspan.progress import Status
 from kspan.proofs.check.witnesses import SampleWitness
 from tests.out_of_core import npy
 
@@ -68,7 +69,8 @@ def test_a_record_survives_a_file_and_is_verified(records, wine, tmp_path, name)
         assert one.seconds == other.seconds
         np.testing.assert_array_equal(one.history, other.history)
     done = back.verify(wine)
-    assert len(done) == 4 + len(record.certificates)
+    assert len(done) == 5 + len(record.certificates)
+    assert done[-1].startswith("not checked: solver, history, n_iter")
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -195,6 +197,33 @@ CHANGES = {
     "another share": {"parameters": lambda asked: {**asked, "n_features_to_select": 0.9}},
     "negative samples": {"samples": lambda places: places - 178},
     "names of no samples": {"sample_names": lambda names: ["a", "b"]},
+    "names that are none": {"feature_names": lambda names: list(range(13))},
+    "samples that are none": {"sample_names": lambda names: [1.0] * 178},
+    "float32 that is none": {"dtype": lambda text: "float32"},
+    "a complex mean": {"mean": lambda values: values + 1j},
+    "complex loadings": {"loadings": lambda W: W + 0j},
+    "a list for a mean": {"mean": lambda values: values.tolist()},
+    "text for a status": {"status": lambda text: "splendid"},
+    "optimal by word alone": {
+        "status": lambda text: "optimal", "certificates": lambda proofs: [],
+    },
+    "bounded, but proved": {"status": lambda text: "bounded"},
+    "negative passes": {"n_passes": lambda n: -1},
+    "text for steps": {"n_iter": lambda n: "3"},
+    "negative seconds": {"seconds": lambda n: -1.0},
+    "another solver's type": {"solver": lambda name: None},
+    "no table": {"n_samples": lambda n: -178},
+    "no history": {"history": lambda values: None},
+    "a turned component": {"loadings": lambda W: -W, "scores": lambda Z: -Z},
+    "unsorted": {
+        "loadings": lambda W: W[:, ::-1], "scores": lambda Z: Z[:, ::-1],
+        "explained_variance": lambda values: values[::-1],
+    },
+    "include of nothing": {"parameters": lambda asked: {**asked, "include": ["hue"]}},
+    "a level that was not asked for": {"parameters": lambda asked: {**asked, "certify": "fast"}},
+    "no proof asked for": {"parameters": lambda asked: {**asked, "certify": False}},
+    "certificates of something else": {"certificates": lambda proofs: [3]},
+    "another version": {"version": lambda n: 2},
 }  # fmt: skip
 
 
@@ -206,6 +235,79 @@ def test_a_changed_record_is_refused(records, wine, change):
         changed(record, **CHANGES[change]).verify(wine)
 
 
+def forged(proof, **parts):
+    """A certificate that was changed by someone who can compute a digest."""
+    return replace(proof, **parts, digest="")
+
+
+PROOF_CHANGES = {
+    "bounded": {"status": Status.BOUNDED},
+    "time limit": {"status": Status.TIME_LIMIT},
+    "converged": {"status": Status.CONVERGED},
+    "a level": {"level": "tight"},
+    "no level": {"level": "by heart"},
+    "nodes": {"n_nodes": 12345},
+    "negative nodes": {"n_nodes": -1},
+    "negative eigensolves": {"n_eigensolves": -1},
+    "no history": {"history": np.zeros(3)},
+    "negative seconds": {"seconds": -1.0},
+}
+
+
+@pytest.mark.parametrize("change", PROOF_CHANGES)
+def test_what_a_certificate_says_about_itself_is_checked(records, wine, change):
+    record = records["features"]
+    proofs = [forged(record.certificates[0], **PROOF_CHANGES[change])]
+    with pytest.raises(CertificateError):
+        replace(record, certificates=proofs).verify(wine)
+
+
+def test_rotated_components_are_refused(records, wine):
+    """The same span, orthonormal, with variances that are true: but not principal axes."""
+    record = records["features"]
+    turn = np.array([[0.8, 0.6], [-0.6, 0.8]])
+    W = record.loadings @ turn
+    W *= np.sign(W[np.abs(W).argmax(axis=0), [0, 1]])
+    X = (wine / wine.std()).to_numpy()[:, record.support]
+    variances = np.diagonal(W.T @ np.cov(X.T) @ W)
+    order = np.argsort(-variances)
+    rotated = replace(
+        record, loadings=W[:, order], explained_variance=variances[order], scores=None
+    )
+    with pytest.raises(CertificateError, match="not the principal axes of their span"):
+        rotated.verify(wine)
+
+
+def test_a_share_that_is_not_reached_is_refused(records, wine):
+    record = records["plain"]
+    for share, holds in ((0.5, True), (0.99999999, False), (1.5, False)):
+        asked = {**record.parameters, "n_features_to_select": None, "explained_share": share}
+        claim = replace(record, parameters=asked)
+        if holds:
+            assert "that fewer features would not do" in claim.verify(wine)[-1]
+        else:
+            with pytest.raises(CertificateError, match="explained_share"):
+                claim.verify(wine)
+    model = FeatureSparsePCA(2, explained_share=0.8, scale=True, random_state=0).fit(wine)
+    assert FitRecord.from_estimator(model, wine).verify(wine)
+
+
+def test_a_share_that_all_features_fall_short_of(rng):
+    X = rng.standard_normal((30, 5)) * [9.0, 1.0, 1.0, 1.0, 1.0]
+    with pytest.warns(UserWarning, match="less than explained_share"):
+        model = FeatureSparsePCA(2, solver="ipu", exclude=[0]).fit(X)
+    assert FitRecord.from_estimator(model, X).verify(X)
+
+
+def test_float32_numbers_in_double_precision(wine, tmp_path):
+    """As they come back from a text file: the record of a float32 fit holds for them too."""
+    X = wine.to_numpy(np.float32)
+    record = FitRecord.from_estimator(FeatureSparsePCA(2, 4, random_state=0).fit(X), X)
+    assert record.dtype == "float32"
+    for form in (np.asarray, sp.csr_array, npy, as_covariance):
+        record.verify(form(X.astype(np.float64)))
+
+
 @pytest.fixture(scope="module")
 def with_path(records, wine):
     path = sparsity_path(wine, 2, ks=[2, 4, 7], scale=True, random_state=0)
@@ -213,14 +315,21 @@ def with_path(records, wine):
 
 
 def test_a_path_is_verified(with_path, wine):
-    assert with_path.verify(wine)[-1] == "the path holds at 3 numbers of features"
+    assert with_path.verify(wine)[-2] == "the path holds at 3 numbers of features"
+    assert "how the path was found" in with_path.verify(wine)[-1]
 
 
 PATH_CHANGES = {
     "full": {"full": lambda value: value * 0.99},
     "total": {"total_variance": lambda value: value * 2},
     "another m": {"n_components": lambda m: m + 1},
-    "slightly lower upper": {"upper": lambda values: values * (1 - 1e-7)},
+    "slightly lower upper": {"upper": lambda values: values * (1 - 1e-11)},
+    "text for a status": {"status": lambda text: "splendid"},
+    "names that are none": {"feature_names": lambda names: list(range(13))},
+    "one support for all": {"supports": lambda supports: supports[0]},
+    "proofs with another level": {
+        "certificates": lambda proofs: [forged(proof, level="magic") for proof in proofs]
+    },
     "infinite upper": {"upper": lambda values: values * np.inf},
     "fractions": {"k": lambda k: k + 0.5},
     "other names": {"feature_names": lambda names: names[::-1]},
@@ -252,6 +361,7 @@ def test_loadings_that_are_worse_than_the_certificate_are_refused(records, wine,
     inside = W.T @ np.cov(X.T) @ W
     values, rotation = np.linalg.eigh(inside)
     W = W @ rotation[:, ::-1]
+    W *= np.sign(W[np.abs(W).argmax(axis=0), [0, 1]])
     worse = replace(
         record, loadings=W, objective=float(values.sum()), explained_variance=values[::-1],
         scores=None,

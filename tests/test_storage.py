@@ -2,15 +2,23 @@
 
 import json
 import os
+import subprocess
+import sys
+import tracemalloc
+import warnings
 import zipfile
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from kspan import storage
 from kspan.proofs import Certificate, CertificateError, verify
+from kspan.storage import places
+from kspan.storage.archive import Limits
 from tests.proofs.test_verify import WITNESS, case
 
 
@@ -140,7 +148,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch, place, er
     def fail(*_, **__):
         raise error
 
-    where = np.lib.format if place == "write_array" else storage.os
+    where = np.lib.format if place == "write_array" else os
     with monkeypatch.context() as patch:
         patch.setattr(where, place, fail)
         with pytest.raises(type(error)):
@@ -281,3 +289,314 @@ def test_notes_stand_apart(tmp_path):
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         storage.save_file(tmp_path / "nowhere" / "file", [1])
+
+
+# --- files of strangers: one sentence, and nothing large is unpacked
+
+
+def npy_header(shape, dtype="<f8"):
+    text = repr({"descr": dtype, "fortran_order": False, "shape": shape})
+    text += " " * (-(len(text) + 11) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
+
+
+def write_members(path, **members):
+    """A file with a good header, and whatever else is given."""
+    text = json.dumps({"format": storage.FORMAT, "value": {"array": 0}}).encode()
+    good = {"header": npy_header((len(text),), "|u1") + text}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in (good | members).items():
+            archive.writestr(f"{name}.npy", content)
+
+
+def peak_of(work):
+    """Return the largest number of bytes that Python and NumPy held at a time."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def zeros(n_bytes, piece=1 << 20):
+    for _ in range(n_bytes // piece):
+        yield bytes(piece)
+
+
+def bomb(path, member, header, n_bytes):
+    """A member that is small in the file and large outside."""
+    write_members(path)
+    archive = zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED)
+    with archive, archive.open(member, "w", force_zip64=True) as stream:
+        stream.write(header)
+        for piece in zeros(n_bytes):
+            stream.write(piece)
+    assert path.stat().st_size < 2 << 20
+
+
+SMALL = Limits(total=1 << 22, text=1 << 16)
+
+
+@pytest.mark.parametrize("limits", [None, SMALL], ids=["default", "small"])
+def test_zeros_that_unpack_to_more_than_is_allowed(tmp_path, limits):
+    path, n_bytes = tmp_path / "bomb", (1 << 30) + (1 << 20) if limits is None else 1 << 26
+    bomb(path, "array_0.npy", npy_header((n_bytes // 8,)), n_bytes)
+    more = {} if limits is None else {"limits": limits}
+
+    def refused():
+        with pytest.raises(ValueError, match=r"unpack to [\d,]+ MiB, more than the [\d,]+ MiB"):
+            storage.load_file(path, (), **more)
+
+    assert peak_of(refused) < 1 << 20
+
+
+def test_a_large_file_may_hold_some_times_its_size(tmp_path):
+    """What hardly gets smaller is no trick: it is as large outside as it is in the file."""
+    value = np.random.default_rng(0).standard_normal(1 << 20)
+    storage.save_file(tmp_path / "x", value)
+    np.testing.assert_array_equal(storage.load_file(tmp_path / "x", (), limits=SMALL), value)
+
+
+def test_a_header_or_notes_without_end(tmp_path):
+    text = b"[" + b"0," * (1 << 20) + b"0]"
+    write_members(tmp_path / "x", header=npy_header((len(text),), "|u1") + text)
+    with pytest.raises(ValueError, match=r"its header\.npy would unpack"):
+        storage.load_file(tmp_path / "x", (), limits=SMALL)
+    storage.save_file(tmp_path / "y", [1], notes={"a": [0] * (1 << 20)})
+    with pytest.raises(ValueError, match=r"its notes\.json would unpack"):
+        storage.load_notes(tmp_path / "y", limits=SMALL)
+
+
+def test_a_directory_that_lies(tmp_path):
+    """It says less, or more, than there is: no more than it says is unpacked."""
+    path, content = tmp_path / "x", npy_header((1 << 17,)) + bytes(1 << 20)
+    write_members(path, array_0=content)
+    data = path.read_bytes()
+    size = len(content).to_bytes(4, "little")
+    for claimed in (200, len(content) - 8, len(content) + 8):
+        path.write_bytes(data.replace(size, claimed.to_bytes(4, "little")))
+        with pytest.raises(ValueError, match="not a file of kspan"):
+            storage.load_file(path, ())
+
+
+SHAPES = {
+    "too large": npy_header((1 << 40,)) + bytes(64),
+    "overflowing": npy_header((1 << 33, 1 << 33)) + bytes(64),
+    "negative": npy_header((-8,)) + bytes(64),
+    "negative twice": npy_header((-2, -4)) + bytes(64),
+    "too small": npy_header((7,)) + bytes(64),
+    "of objects": npy_header((8,), "|O") + bytes(64),
+    "complex": npy_header((4,), "<c16") + bytes(64),
+    "of records": npy_header((8,), [("a", "<f8")]) + bytes(64),
+    "of text": npy_header((8,), "<U2") + bytes(64),
+    "no header": b"\x93NUMPY\x01\x00\xff\xff{",
+    "a later version": b"\x93NUMPY\x09" + npy_header((8,))[7:] + bytes(64),
+    "nothing": b"",
+    "code": npy_header("__import__('os')") + bytes(64),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_arrays_that_are_none(tmp_path, name):
+    path = tmp_path / "x"
+    write_members(path, array_0=SHAPES[name])
+
+    def refused():
+        with pytest.raises(ValueError, match="x: not a file of kspan"):
+            storage.load_file(path, ())
+
+    refused()  # what is imported on the way is not counted
+    assert peak_of(refused) < 1 << 20
+
+
+def encrypted(path):
+    data = bytearray(path.read_bytes())
+    for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        at = -1
+        while (at := data.find(mark, at + 1)) >= 0:
+            data[at + place] |= 1
+    path.write_bytes(data)
+
+
+def twice(path):
+    with zipfile.ZipFile(path, "a") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        archive.writestr("header.npy", b"x")
+
+
+DAMAGE = {
+    "encrypted": (encrypted, "is encrypted"),
+    "empty": (lambda path: path.write_bytes(b""), "not a file of kspan"),
+    "cut off": (lambda path: path.write_bytes(path.read_bytes()[:-30]), "not a file of kspan"),
+    "two of one name": (twice, "two members of one name"),
+    "no arrays": (lambda path: write_document(path, {"format": 2, "value": {"array": 0}}),
+                  "array 0 is not in the file"),
+    "no format": (lambda path: write_document(path, [1]), "has no format"),
+    "deep": (lambda path: deep(path, 100_000), "not a file of kspan"),
+    "rather deep": (lambda path: deep(path, 900), "nested too deeply|not a file of kspan"),
+    "bzip2": (lambda path: bzip2(path), "compressed in a way"),
+}  # fmt: skip
+
+
+def deep(path, depth):
+    text = b'{"format": 2, "value": ' + b"[" * depth + b"]" * depth + b"}"
+    write_members(path, header=npy_header((len(text),), "|u1") + text)
+
+
+def bzip2(path):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("header.npy", b"x")
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_damaged_file_is_refused_in_one_sentence(tmp_path, name):
+    path = tmp_path / "x"
+    storage.save_file(path, [Leaf(np.arange(3.0))])
+    damage, message = DAMAGE[name]
+    damage(path)
+    with pytest.raises(ValueError, match=message) as error:
+        storage.load_file(path, TYPES)
+    assert str(error.value).startswith(f"{path}: ")
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_no_file(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        storage.load_file(tmp_path / "nothing", TYPES)
+    for load in (lambda path: storage.load_file(path, TYPES), storage.load_notes):
+        with pytest.raises(ValueError, match="is a folder, not a file of kspan"):
+            load(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="is not a file"):
+        storage.load_file(tmp_path / "pipe", TYPES)
+
+
+@dataclass
+class Typed:
+    number: float = 1.0
+    count: int = 1
+    name: str | None = None
+    flags: NDArray[np.bool_] | None = None
+    leaves: list[Leaf] = field(default_factory=list)
+    words: dict[str, int] = field(default_factory=dict)
+
+
+LEAF = {"type": "Leaf", "fields": {"values": {"array": 0}, "size": 1.0}}
+WRONG_FIELDS = {
+    "text for a number": ({"number": "1"}, "a Typed in the file: number is a str, not a float"),
+    "a list for a number": ({"number": [1]}, "number is a list"),
+    "true for a number": ({"number": True}, "number is a bool"),
+    "nothing for a number": ({"number": None}, "number is nothing, not a float"),
+    "a fraction": ({"count": 1.5}, "count is a float, not a int"),
+    "a number for a name": ({"name": 3}, "name is a int, not a str"),
+    "a list for an array": ({"flags": [True]}, "flags is a list, not an array"),
+    "floats for flags": ({"flags": {"array": 0}}, "flags is an array of float64"),
+    "one leaf": ({"leaves": LEAF}, "leaves is a Leaf, not a list"),
+    "no leaves": ({"leaves": [LEAF, 3]}, "leaves is a list in which one is a int, not a Leaf"),
+    "a list for names": ({"words": []}, "words is a list, not names with values"),
+    "no count": ({"words": {"dict": {"a": "b"}}}, "words holds one that is a str, not a int"),
+    "an array by name": ({"flags": {"array": "0"}}, "array '0' is not in the file"),
+    "an array by no number": ({"flags": {"array": True}}, "array True is not in the file"),
+    "a negative array": ({"flags": {"array": -1}}, "array -1 is not in the file"),
+    "text as a float": ({"number": {"float": "many"}}, "'many' is not a number"),
+    "a list as a float": ({"number": {"float": [1]}}, "is not a number"),
+    "an unknown member": ({"name": {"enum": "Colour", "name": "BLUE"}}, "unknown Colour 'BLUE'"),
+    "a member by number": ({"name": {"enum": "Colour", "name": 1}}, "unknown Colour 1"),
+    "a class as a member": ({"name": {"enum": "Leaf", "name": "x"}}, "unknown Leaf 'x'"),
+    "a type by number": ({"name": {"type": 1}}, "unknown type 1"),
+    "a type as a list": ({"name": {"type": ["Leaf"]}}, "unknown type"),
+    "fields as a list": ({"name": {"type": "Leaf", "fields": []}}, "a list stands where names"),
+    "an enum with fields": ({"name": {"type": "Colour", "fields": {}}}, "other fields"),
+    "a list as a dict": ({"words": {"dict": []}}, "a list stands where names"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG_FIELDS)
+def test_fields_of_a_wrong_type_are_refused(tmp_path, name):
+    change, message = WRONG_FIELDS[name]
+    parts = {"number": 1, "count": 1, "name": None, "flags": None, "leaves": [], "words": {}}
+    parts["words"] = {"dict": {}}
+    value = {"type": "Typed", "fields": parts | change}
+    write_document(tmp_path / "x", {"format": storage.FORMAT, "value": value}, [np.arange(3.0)])
+    with pytest.raises(ValueError, match=message) as error:
+        storage.load_file(tmp_path / "x", (*TYPES, Typed))
+    assert str(error.value).startswith(f"{tmp_path / 'x'}: ")
+
+
+def test_fields_of_the_right_type_are_taken(tmp_path):
+    value = Typed(np.inf, 3, "a", np.array([True]), [Leaf(np.arange(2.0))], {"a": 1})
+    storage.save_file(tmp_path / "x", value)
+    back = storage.load_file(tmp_path / "x", (*TYPES, Typed))
+    assert (back.number, back.count, back.name, back.words) == (np.inf, 3, "a", {"a": 1})
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_bytes_that_are_flipped_or_lost(tmp_path, seed):
+    """Whatever happens to a file on its way: it loads, or a sentence says that it is broken."""
+    rng = np.random.default_rng(seed)
+    path = tmp_path / "x"
+    storage.save_file(path, Tree([Leaf(np.arange(6.0))]), notes={"seconds": 1.0})
+    whole = np.frombuffer(path.read_bytes(), dtype=np.uint8)
+    for _ in range(150):
+        data = whole.copy()
+        for place in rng.integers(data.size, size=rng.integers(1, 4)):
+            data[place] ^= 1 << rng.integers(8)
+        path.write_bytes(data[: rng.integers(data.size)] if rng.random() < 0.2 else data)
+        for load in (lambda: storage.load_file(path, TYPES), lambda: storage.load_notes(path)):
+            said = f"{path}: "
+            try:
+                load()
+            except ValueError as error:
+                said = str(error)
+            assert said.startswith(f"{path}: ")
+            assert "\n" not in said
+
+
+# --- what a killed process left behind
+
+
+@pytest.mark.skipif(os.name != "posix", reason="processes are asked for as POSIX does")
+def test_leftovers_of_dead_processes_are_removed(tmp_path, monkeypatch):
+    def left_by(process, target):
+        with monkeypatch.context() as patch:
+            patch.setattr("os.getpid", lambda: process)
+            handle, name = places._temporary(target)
+        os.close(handle)
+        return Path(name)
+
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()  # its number is free again
+    target, other = tmp_path / "proof.npz", tmp_path / "proof.npz.2"
+    dead, alive = left_by(child.pid, target), left_by(os.getppid(), target)
+    foreign = left_by(child.pid, other)
+    stranger = tmp_path / ".proof.npz.swp"
+    stranger.write_text("of an editor")
+    storage.save_file(target, [1])
+    assert not dead.exists()
+    kept = {alive, foreign, stranger, target}
+    assert set(tmp_path.iterdir()) == kept, "only those of this target and of dead processes go"
+
+
+def test_places_that_cannot_be_written_to(tmp_path, monkeypatch):
+    storage.require_writable(tmp_path / "new")
+    (tmp_path / "file").write_text("x")
+    storage.require_writable(tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "x"
+    with pytest.raises(IsADirectoryError, match="is a folder; name a file in it"):
+        storage.require_writable(tmp_path)
+    for folder in ("nowhere", "file"):
+        with pytest.raises(FileNotFoundError, match="there is no folder"):
+            storage.require_writable(tmp_path / folder / "x")
+
+    def read_only(*_, **__):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("tempfile.mkstemp", read_only)
+    with pytest.raises(OSError, match=r"x: cannot write in the folder .*: Read-only file system"):
+        storage.require_writable(tmp_path / "x")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

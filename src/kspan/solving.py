@@ -31,6 +31,7 @@ from kspan.solvers.registry import add_method, as_method, methods_for
 from kspan.solvers.rowsparse.auto import Auto
 from kspan.solvers.rowsparse.moves import polish
 from kspan.solvers.starts import STARTS, Init
+from kspan.storage import require_writable
 
 Certifiable = RowSparseProblem | NonnegativeProblem
 RandomState = int | np.random.Generator | np.random.RandomState | None
@@ -156,7 +157,8 @@ def certify(
     checkpoint : path, optional
         A search writes its state there, atomically, every `checkpoint_every` seconds and at the
         end. If the file is there, the search goes on from it; the file of another problem is
-        refused.
+        refused, and so is a place that cannot be written to, at once. What fails later costs the
+        checkpoint, with a warning, but not the proof.
     k_grid : sequence of int
         More numbers of features at which to keep witnesses for ``certificate.upper_at``.
     rank, epsilon : int and float, optional
@@ -183,6 +185,7 @@ def certify(
     if rank is not None:
         require_count("rank", rank, 1)
     options = ProofOptions(checkpoint, checkpoint_every, tuple(k_grid), rank, epsilon)
+    require_place(options)
     monitor = Monitor(level, callback, time_limit)
     return prove_point(problem, problem.point_of(solution), level, monitor, options)
 
@@ -226,6 +229,7 @@ def solve_with_proof(
         None of a search that was stopped early. The j-th of several is about the j-th of
         ``component_problems(problem, solution.loadings)``.
     """
+    options = options_for(method, options)
     if isinstance(method, OneByOneMethod):
         problem.covariance.prepare()
         proof = _ComponentProof(problem, level, options)
@@ -237,6 +241,24 @@ def solve_with_proof(
         return replace(solution, solver=method.name), []
     solution, certificate = prove_solution(problem, solution, method, level, monitor, options)
     return solution, [certificate]
+
+
+def options_for(method: AnyMethod, options: ProofOptions) -> ProofOptions:
+    """Return the options of a proof, with the checkpoint that the method names if they name none.
+
+    To be asked for before any work is done: a place that cannot be written to raises `OSError`.
+    """
+    if isinstance(method, Exact) and options.checkpoint is None:
+        every = method.checkpoint_every
+        options = replace(options, checkpoint=method.checkpoint, checkpoint_every=every)
+    require_place(options)
+    return options
+
+
+def require_place(options: ProofOptions) -> None:
+    """Raise `OSError` if the checkpoint could not be written."""
+    if options.checkpoint is not None:
+        require_writable(options.checkpoint)
 
 
 def prove_solution(
@@ -252,9 +274,6 @@ def prove_solution(
     That is the solution itself, or a better one found on the way.
     """
     point = problem.point_of(solution)
-    if isinstance(method, Exact) and options.checkpoint is None:
-        every = method.checkpoint_every
-        options = replace(options, checkpoint=method.checkpoint, checkpoint_every=every)
     certificate = prove_point(problem, point, level, monitor.inner(level), options)
     if method.proof_level is not None:
         solution = replace(solution, solver=method.name, status=certificate.status)

@@ -12,7 +12,13 @@ import pytest
 import scipy.fft
 import scipy.sparse
 
-from kspan import FeatureSparsePCA, FeatureSparseSelector
+from kspan import (
+    FeatureSparsePCA,
+    FeatureSparseSelector,
+    StiefelSparsePCA,
+    as_covariance,
+    sparsity_path,
+)
 
 BOTH = [FeatureSparsePCA, FeatureSparseSelector]
 SOLVERS = ["auto", "go", "ipu", "brute-force"]
@@ -682,3 +688,107 @@ def test_coordinates_of_the_wrong_width():
         ValueError, match=r"X has 3 columns, but FeatureSparsePCA is expecting .* 2 components"
     ):
         model.inverse_transform(np.ones((5, 3)))
+
+
+# --- what only looks like numbers --------------------------------------------------------------
+
+
+def everywhere(X):
+    """All ways in for samples, as (name, call)."""
+    fitted = small().fit(X)
+    return {
+        "fit": lambda data: small().fit(data),
+        "partial_fit": lambda data: small().partial_fit(data),
+        "transform": fitted.transform,
+        "score": fitted.score,
+        "as_covariance": as_covariance,
+        "path": lambda data: sparsity_path(data, 1, ks=[2], certify=False),
+        "stiefel": lambda data: StiefelSparsePCA(1, n_nonzero_coefs=2).fit(data),
+    }
+
+
+WAYS = ["fit", "partial_fit", "transform", "score", "as_covariance", "path", "stiefel"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_masked_values_are_refused(way, X):
+    call = everywhere(X)[way]
+    masked = np.ma.masked_array(X, mask=np.zeros(X.shape, dtype=bool))
+    call(masked)  # nothing is hidden
+    call(np.ma.masked_array(X))
+    masked[4, 5] = masked[3, 2] = np.ma.masked
+    with pytest.raises(ValueError, match=r"2 masked value\(s\) in 2 column\(s\), .* column 2\."):
+        call(masked)
+
+
+def test_an_array_in_which_nothing_is_masked_gives_the_same(X):
+    found = small().fit(np.ma.masked_array(X, mask=False)).components_
+    np.testing.assert_array_equal(found, small().fit(X).components_)
+
+
+def test_masked_covariances_and_coordinates_are_refused(A, X):
+    with pytest.raises(ValueError, match="1 masked"):
+        from_covariance().fit(np.ma.masked_array(A, mask=np.eye(6) * [0, 0, 1, 0, 0, 0]))
+    hidden = np.ma.masked_array(np.ones((3, 2)), mask=[[0, 1], [0, 0], [0, 0]])
+    with pytest.raises(ValueError, match="the first being column 1"):
+        small().fit(X).inverse_transform(hidden)
+
+
+def texts(X):
+    return {
+        "object array": np.where(np.arange(6) == 2, X.astype(str).astype(object), X),
+        "string array": X.astype(str),
+        "lists": X.astype(str).tolist(),
+        "pandas text": pd.DataFrame(X, columns=NAMES).astype({"cedar": str}),
+        "pandas object": pd.DataFrame(X, columns=NAMES).astype({"cedar": str}).astype(object),
+        "pandas categories": pd.DataFrame(X, columns=NAMES)
+        .astype({"cedar": str})
+        .astype({"cedar": "category"}),
+        "polars text": pl.DataFrame(X, schema=NAMES).with_columns(pl.col("cedar").cast(str)),
+    }
+
+
+@pytest.mark.parametrize("kind", texts(np.ones((1, 6))))
+@pytest.mark.parametrize("way", WAYS)
+def test_numbers_in_text_are_refused(way, kind, X):
+    column = "column 0" if kind in ("string array", "lists") else "column 2"
+    named = f"{column} ('cedar')" if kind.startswith(("pandas", "polars")) else column
+    message = f"must be numeric: could not convert string to float: '.*', in {re.escape(named)}"
+    if way == "transform" and kind.startswith(("pandas", "polars")):
+        call = small().fit(pd.DataFrame(X, columns=NAMES)).transform
+    else:
+        call = everywhere(X)[way]
+    with pytest.raises(ValueError, match=message):
+        call(texts(X)[kind])
+
+
+@pytest.mark.parametrize("dtype", ["Float64", "Int64", "boolean", "object", "category"])
+def test_missing_values_of_every_type_name_their_column(dtype, X):
+    frame = pd.DataFrame((X > 0).astype(int), columns=NAMES).astype("Int64")
+    frame.loc[4, "cedar"] = pd.NA
+    frame = frame.astype({"cedar": dtype})
+    with pytest.raises(ValueError, match=r"contains NaN.* column 2 \('cedar'\)"):
+        small().fit(frame)
+
+
+def test_times_are_not_numbers(X):
+    frame = pd.DataFrame(X, columns=NAMES)
+    frame["cedar"] = pd.date_range("2020-01-01", periods=30)
+    with pytest.raises((TypeError, ValueError), match=r"column 2 \('cedar'\)"):
+        small().fit(frame)
+    with pytest.raises(ValueError, match="column 0 holds times"):
+        small().fit((X * 1e9).astype("datetime64[ns]"))
+
+
+@pytest.mark.parametrize("form", ["objects", "nullable", "booleans", "polars", "sparse columns"])
+def test_numbers_of_every_type_are_taken(form, X):
+    whole = np.round(X)
+    frame = pd.DataFrame(whole, columns=NAMES)
+    data = {
+        "objects": whole.astype(object),
+        "nullable": frame.astype("Int64"),
+        "booleans": pd.concat([frame > 0, frame], axis=1).set_axis(list("abcdefghijkl"), axis=1),
+        "polars": pl.DataFrame(whole, schema=NAMES).with_columns(pl.col("fir") > 0),
+        "sparse columns": frame.astype(pd.SparseDtype(float, 0)),
+    }[form]
+    assert small().fit(data).components_.shape[0] == 2

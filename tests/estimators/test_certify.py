@@ -3,7 +3,14 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_wine
 
-from kspan import FeatureSparsePCA, FeatureSparseSelector, RowSparseProblem, as_covariance, verify
+from kspan import (
+    FeatureSparsePCA,
+    FeatureSparseSelector,
+    NonnegativeSparsePCA,
+    RowSparseProblem,
+    as_covariance,
+    verify,
+)
 from kspan.solving import Exact
 from tests.oracles import best_by_enumeration
 
@@ -102,6 +109,22 @@ def test_the_options_of_an_exact_object_count(X, tmp_path):
     place = tmp_path / "search.npz"
     FeatureSparsePCA(2, 5, scale=True, solver=Exact(checkpoint=place), random_state=0).fit(X)
     assert place.exists()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        FeatureSparsePCA(2, 5, certify="exact", solver_options={"checkpoint": "no/where"}),
+        FeatureSparsePCA(2, 5, solver=Exact(checkpoint="no/where")),
+        NonnegativeSparsePCA(2, 5, certify=True, solver_options={"checkpoint": "no/where"}),
+    ],
+    ids=["features", "exact", "nonnegative"],
+)
+def test_a_checkpoint_that_cannot_be_written_is_seen_before_any_work(X, model):
+    steps = []
+    with pytest.raises(FileNotFoundError, match="there is no folder 'no'"):
+        model.set_params(callback=steps.append).fit(X)
+    assert steps == []
 
 
 @pytest.mark.parametrize("how", [{"ddof": 0}, {"scale": np.full(13, 2.0)}])

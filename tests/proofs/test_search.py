@@ -6,10 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kspan import NonnegativeProblem, RowSparseProblem, as_covariance, certify, solve
+from kspan import NonnegativeProblem, RowSparseProblem, as_covariance, certify, solve, storage
 from kspan.covariance import DenseCovariance
+from kspan.problem import Choice
 from kspan.proofs import Certificate, CertificateError, verify
 from kspan.proofs.check.bounds import Cones
+from kspan.proofs.check.claims import Part
 from kspan.proofs.check.tree import Record
 from kspan.proofs.search import branch_and_bound, prover
 from kspan.proofs.search.cone_relaxation import ConeRelaxation
@@ -290,6 +292,78 @@ def test_a_file_that_is_no_checkpoint_is_refused(tmp_path, problem, whole):
     with pytest.raises(ValueError, match="unknown type 'Certificate'"):
         prove(problem, "exact", budgets=SLOW, checkpoint=path)
     assert Certificate.load(path).digest == whole.digest
+
+
+def a_file_below_a_file(folder):
+    (folder / "file").write_text("x")
+    return folder / "file" / "search.npz"
+
+
+PLACES = {
+    "no folder": (lambda folder: folder / "nowhere" / "search.npz", "there is no folder"),
+    "below a file": (a_file_below_a_file, "there is no folder"),
+    "a folder": (lambda folder: folder, "is a folder; name a file in it"),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_a_place_that_cannot_be_written_to_is_seen_before_the_search(tmp_path, problem, name):
+    place, message = PLACES[name]
+    steps = []
+    with pytest.raises(OSError, match=message):
+        prove(problem, "exact", checkpoint=place(tmp_path), callback=steps.append)
+    assert steps == []
+
+
+def test_a_read_only_place_is_seen_before_the_search(tmp_path, problem, monkeypatch):
+    """Permission bits do not stop everyone: what counts is whether a file can be made."""
+
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    with pytest.raises(PermissionError, match=r"cannot write in the folder .*: Permission denied"):
+        prove(problem, "exact", checkpoint=tmp_path / "search.npz")
+
+
+@pytest.mark.parametrize("when", ["at all times", "at the end"])
+def test_a_disk_that_fills_up_costs_the_checkpoint_and_not_the_proof(
+    tmp_path, problem, whole, monkeypatch, when
+):
+    path = tmp_path / "search.npz"
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    every = 0.0 if when == "at all times" else 1e9
+    message = r"checkpoint '.*search\.npz' could not be written: No space left on device"
+    with pytest.warns(RuntimeWarning, match=message) as caught:
+        certificate = prove(problem, "exact", budgets=SLOW, checkpoint=path, checkpoint_every=every)
+    assert len(caught) == 1, "once is enough"
+    assert_same_end(certificate, whole)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_while_the_last_checkpoint_is_written(tmp_path, problem, whole, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.replace", interrupt)
+    certificate = prove(problem, "exact", budgets=SLOW, checkpoint=tmp_path / "search.npz")
+    assert certificate.upper == whole.upper
+
+
+def test_a_checkpoint_that_was_changed_is_refused(tmp_path, problem):
+    path = tmp_path / "search.npz"
+    prove(problem, "exact", budgets=SLOW, checkpoint=path, callback=StopAt(3))
+    types = (Choice, *Part.known)
+    kept = storage.load_file(path, types)
+    node = kept.search.open[0]
+    node.features = node.features[:-1]
+    storage.save_file(path, kept)
+    with pytest.raises(ValueError, match="was changed after it was written; delete it"):
+        prove(problem, "exact", budgets=SLOW, checkpoint=path)
 
 
 def test_resuming_with_a_better_support_does_not_forget_it(tmp_path, problem, A):

@@ -2,7 +2,9 @@
 
 import functools
 import os
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,7 +26,7 @@ def guarded(command: Command) -> Command:
         from kspan.proofs import CertificateError
 
         try:
-            with _plain_warnings():
+            with _ended_as_interrupted(), _plain_warnings():
                 return command(*args, **kwargs)
         except CertificateError as error:
             complain(f"does not hold: {error}")
@@ -61,13 +63,9 @@ def check_outputs(*places: Path | None, source: str) -> None:
 
 def check_output(path: Path) -> None:
     """Refuse a place that cannot be written to."""
-    folder = path.parent
-    if path.is_dir():
-        raise ValueError(f"{path}: is a folder; name a file in it.")
-    if not folder.is_dir():
-        raise ValueError(f"{path}: there is no folder {str(folder)!r}.")
-    if not os.access(folder, os.W_OK):
-        raise ValueError(f"{path}: the folder {str(folder)!r} cannot be written to.")
+    from kspan.storage import require_writable
+
+    require_writable(path)
 
 
 def require(*packages: str, extra: str, what: str) -> None:
@@ -82,6 +80,19 @@ def _one_line(error: BaseException) -> str:
         return f"{error.filename}: {error.strerror}"
     text = str(error) or type(error).__name__
     return " ".join(text.split())
+
+
+@contextmanager
+def _ended_as_interrupted() -> Iterator[None]:
+    """Let SIGTERM do what Ctrl-C does: the best answer so far, written as asked."""
+    if threading.current_thread() is not threading.main_thread():  # where no handler can be set
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
 
 
 @contextmanager

@@ -60,6 +60,13 @@ def fit(
             rich_help_panel=options.PROVING, show_default="tight",
         ),
     ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where a long search is kept, and goes on from when the command is run again.",
+            rich_help_panel=options.PROVING,
+        ),
+    ] = None,
     with_path: Annotated[
         bool,
         typer.Option(
@@ -108,11 +115,14 @@ def fit(
 
       kspan fit breast_cancer -m 3 -k 12 --scale --level exact --json
     """
-    check_outputs(out, report, csv, h5ad, source=data)
+    check_outputs(out, report, csv, h5ad, checkpoint, source=data)
     if report is not None:
         require("jinja2", "plotly", extra="report", what="--report")
     if not 0 < share <= 1:
         raise ValueError(f"--share {share} must be above 0 and at most 1.")
+    searches = (certify and level is None) or level not in (None, Level.FAST) or solver == "exact"
+    if checkpoint is not None and not searches:
+        raise ValueError("--checkpoint needs --certify, or --level tight or exact.")
     if h5ad is not None and (how.transpose or not data.endswith(".h5ad")):
         raise ValueError("--h5ad writes a copy of the data: an H5AD file, cells in rows.")
     if (with_path or resamples) and estimator is not Estimator.FEATURES:
@@ -139,6 +149,7 @@ def fit(
             random_state=seed,
             time_limit=time_limit,
             callback=watcher.on_step,
+            solver_options=None if checkpoint is None else {"checkpoint": str(checkpoint)},
         )  # fmt: skip
         started = time.perf_counter()
         # Read and measured once, for the fit, the path, the resamples and the record.

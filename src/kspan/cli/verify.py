@@ -39,10 +39,12 @@ def verify(
             if as_json:
                 write_json({"holds": False, "error": str(error)})
             raise
+    *done, left = done  # the last line says what was not checked
     if as_json:
-        write_json({"holds": True, "checked": done})
+        write_json({"holds": True, "checked": done, "not_checked": left})
         return
     for line in done:
         typer.echo(f"✓ {line}")
+    typer.echo(f"- {left}")
     if not found.certificates:
         typer.echo("The record has no certificate: nothing is claimed about the best possible.")

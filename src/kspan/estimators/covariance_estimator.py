@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_n_features, check_is_fitted, validat
 from kspan.arrays import FloatArray
 from kspan.covariance import Covariance, as_covariance, require_built_as
 from kspan.io import Opened, open_data
+from kspan.io.numeric import require_numeric
 from kspan.problem import LoadingsSolution, Solution
 from kspan.progress import Monitor, combine, log_progress, log_reading
 from kspan.proofs.search.prover import ProofOptions
@@ -262,7 +263,7 @@ class SparseProjection(
         Of all such points those nearest to the mean; features that are not used stay there.
         """
         check_is_fitted(self)
-        X = check_array(X, dtype=(np.float64, np.float32))
+        X = check_array(require_numeric(X), dtype=(np.float64, np.float32))
         if X.shape[1] != self._n_features_out:
             raise ValueError(
                 f"X has {X.shape[1]} columns, but {type(self).__name__} is expecting one for each "

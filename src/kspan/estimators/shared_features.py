@@ -18,12 +18,13 @@ from kspan.choosing_k.smallest import guesser_for, smallest_support
 from kspan.covariance import Covariance
 from kspan.covariance.streamed import RowStream, as_rows
 from kspan.estimators.covariance_estimator import CovarianceEstimator, common_constraints
+from kspan.io.numeric import require_numeric
 from kspan.problem import RowSparseProblem, Solution
 from kspan.progress import Monitor
 from kspan.proofs.search.prover import level_of, levels_of
 from kspan.solvers.method import AnyMethod
 from kspan.solvers.starts import STARTS
-from kspan.solving import prove_solution, run_method
+from kspan.solving import options_for, prove_solution, run_method
 
 
 @dataclass(eq=False, repr=False)
@@ -87,7 +88,11 @@ class FeatureSparseEstimator(CovarianceEstimator):
             raise ValueError("partial_fit needs data, not covariance='precomputed'.")
         monitor, first = self._monitor(), not hasattr(self, "_stream")
         X = validate_data(
-            self, X, reset=first, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32)
+            self,
+            require_numeric(X),
+            reset=first,
+            accept_sparse=("csr", "csc"),
+            dtype=(np.float64, np.float32),
         )
         if first:
             self._stream = RowStream(X.shape[1])
@@ -103,9 +108,9 @@ class FeatureSparseEstimator(CovarianceEstimator):
         self._forget("certificate_")
         method = self._method(RowSparseProblem, init=self.init)
         level = method.proof_level or level_of(self.certify, RowSparseProblem)
+        options = options_for(method, self._proof_options())
         problem, solution = self._choose(covariance, method.searching(), monitor)
         if level and not solution.status.stopped_early:
-            options = self._proof_options()
             solution, self.certificate_ = prove_solution(
                 problem, solution, method, level, monitor, options
             )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kspan.io.endings import Kind, kind_of
+from kspan.io.numeric import require_numeric
 from kspan.io.row_files import chunked_rows
 from kspan.io.rows import RowSource
 from kspan.io.table import Grid, Names, NoSuchFileError, Table, TableError, refuse, require_numbers
@@ -64,7 +65,7 @@ def open_data(X: Any, *, load_bytes: float = 0) -> Opened:
         names, as_given = _column_names(X), True
     rows = chunked_rows(X)
     if rows is None:
-        return Opened(X, names, as_given)
+        return Opened(require_numeric(X), names, as_given)
     return Opened(rows.load() if rows.n_bytes <= load_bytes else rows, rows.feature_names)
 
 

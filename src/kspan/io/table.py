@@ -127,6 +127,15 @@ def not_finite(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     return rows, columns, X[rows, columns]
 
 
+def fits_float32(X: Any) -> bool:
+    """Whether all numbers of a table are float32 numbers, whatever they are stored as."""
+    values = X.data if hasattr(X, "tocoo") else np.asarray(X)
+    if values.dtype.kind not in "biuf":
+        return False
+    with np.errstate(over="ignore"):  # what overflows is none
+        return bool((values.astype(np.float32, copy=False) == values).all())
+
+
 def _named(names: Names | None, position: int) -> str:
     return "" if names is None else f" {names[position]!r}"
 

@@ -1,11 +1,50 @@
 """How the machine is used: threads of the linear algebra library, kernels compiled on first use."""
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
-from threadpoolctl import threadpool_limits
+import threadpoolctl
+
+
+class _OneThread:
+    """The limit, which is one for the whole process: the first one in sets it, the last lifts it.
+
+    Each block on its own would take what another thread's block had set for what was there before,
+    and leave the process on one thread for good.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.n_inside = 0
+        self.limits: Any = None
+
+    def enter(self) -> None:
+        with self.lock:
+            if self.n_inside == 0:
+                self.limits = threadpoolctl.threadpool_limits(limits=1, user_api="blas")
+            self.n_inside += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.n_inside -= 1
+            if self.n_inside == 0:
+                # threadpoolctl 3.8 hears only the thread that set a limit, which may be another.
+                _let_any_thread_speak()
+                self.limits.restore_original_limits()
+                _let_any_thread_speak()
+
+
+def _let_any_thread_speak() -> None:
+    openblas = getattr(threadpoolctl, "OpenBLASController", None)
+    clear = getattr(openblas, "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
+
+
+_one_thread = _OneThread()
 
 
 @contextmanager
@@ -13,10 +52,13 @@ def one_blas_thread() -> Iterator[None]:
     """Keep BLAS to one thread while many small problems are solved one after the other.
 
     Threads then cost more than they bring: on two cores twice the time, and ten times when
-    another program keeps one of them busy.
+    another program keeps one of them busy. Blocks may nest, and run in several threads at a time.
     """
-    with threadpool_limits(limits=1, user_api="blas"):
+    _one_thread.enter()
+    try:
         yield
+    finally:
+        _one_thread.leave()
 
 
 def available_cores() -> int:

@@ -1,7 +1,6 @@
 """Checking a record against the data: nothing of it is believed.
 
-Not checked, as they do not follow from the data: how the answer was found (solver, history, passes,
-times, environment), and the frequencies of a stability study.
+What does not follow from the data, and is not checked, is said by `not_checked`.
 """
 
 from collections.abc import Sequence
@@ -21,20 +20,25 @@ from kspan.problem import (
     adjusted_variances,
     default_nonzero_coefs,
 )
+from kspan.progress import Status
 from kspan.proofs import Certificate, CertificateError, verify
-from kspan.records.collect import covariance_of
-from kspan.solving import component_problems
+from kspan.proofs.check.certificate import OPTIMAL_GAP
+from kspan.proofs.check.tree import TreeWitness
+from kspan.proofs.search.prover import level_of, levels_of
+from kspan.records.collect import covariance_of, only_float32
+from kspan.records.form import NONNEGATIVE, ORTHONORMAL, need, require_form
+from kspan.solving import Exact, component_problems
 
 if TYPE_CHECKING:
     from kspan.records.record import FitRecord
 
-# What numbers may differ by, relatively: eigenvalues are accurate to 1e-8. Bounds may not.
+# What numbers may differ by, relatively: eigenvalues are accurate to 1e-8. A bound may be higher
+# than what follows from the data, but no lower than by rounding.
 TOLERANCE = {"float64": 1e-7, "float32": 1e-4}
-BOUND_TOLERANCE = 1e-9
+BOUND_TOLERANCE = 1e-12
 
-ORTHONORMAL = ("FeatureSparsePCA", "FeatureSparseSelector", "StiefelSparsePCA")
-NONNEGATIVE = "NonnegativeSparsePCA"
-ESTIMATORS = (*ORTHONORMAL, NONNEGATIVE, "ElementSparsePCA")
+# How the line begins that names what was not checked.
+NOT_CHECKED = "not checked"
 
 # Variances of rounding size, relative to all that is explained.
 ROUNDING = 1e-12
@@ -44,11 +48,13 @@ def check_record(
     record: "FitRecord", X: Any, feature_names: Sequence[str] | None = None
 ) -> list[str]:
     """Check every claim; return what was checked, or raise `CertificateError`."""
+    require_form(record)
     asked = record.parameters
-    if not isinstance(asked, dict) or not {"covariance", "scale"} <= set(asked):
-        raise CertificateError("parameters: not those of an estimator")
     need(not (asked["covariance"] and asked["scale"]), "scale: a covariance matrix has none")
     data = open_data(X)
+    # Four digits are enough only where the data has no more than seven.
+    single = record.dtype == "float64" or only_float32(data.values)
+    need(single, "dtype: float32, but the numbers of the data are not")
     covariance = covariance_of(data.values, asked, whole=True)
     names = data.feature_names if feature_names is None else list(feature_names)
     try:
@@ -78,15 +84,16 @@ class Check:
             self.plain = covariance.leading(self.m).values
 
     def run(self, names: Sequence[str] | None) -> list[str]:
-        """Check everything; return what was checked."""
-        need(self.record.estimator in ESTIMATORS, "estimator: not one of kspan")
+        """Check everything; return what was checked, and last what was not."""
         done = [self.data(names), *self.components(), self.frame()]
+        self.share()
         done += self.certificates()
+        self.status()
         if self.record.path is not None:
             done.append(self.path(self.record.path))
         if self.record.dtype == "float32":
             done.append("the fit was made in float32: its numbers hold to four digits")
-        return done
+        return [*done, not_checked(self.record)]
 
     # --- data, loadings, variances
 
@@ -102,7 +109,6 @@ class Check:
         need(covariance.fingerprint() == record.fingerprint,
              "fingerprint: this is not the data of the fit")  # fmt: skip
         known = record.feature_names
-        need(known is None or len(known) == self.d, "feature_names: not one for each feature")
         if names is not None and known is not None:
             other = [j for j in range(self.d) if str(names[j]) != known[j]]
             need(not other, f"feature_names: column {other[:1]} has another name in the data")
@@ -113,8 +119,6 @@ class Check:
         record, covariance = self.record, self.covariance
         W, support = record.loadings, record.support
         self.choice("support", support)
-        need(W.shape[0] == support.size, "loadings: not one row for each selected feature")
-        need(W.dtype == np.float64 and np.isfinite(W).all(), "loadings: not finite numbers")
         gram = W.T @ W
         orthonormal = record.estimator in ORTHONORMAL
         error = np.abs(gram - np.eye(self.m)) if orthonormal else np.abs(np.diagonal(gram) - 1)
@@ -122,9 +126,12 @@ class Check:
         need(error.max() <= 10 * self.tol, f"loadings: not {kind}")
         if record.estimator == NONNEGATIVE:
             need((W >= 0).all(), "loadings: negative")
+        self.signs(W)
         self.counts(W)
         inside = W.T @ covariance.submatrix(support) @ W
         variances = np.diagonal(inside) if record.is_row_sparse else adjusted_variances(inside)
+        if record.is_row_sparse:
+            self.axes(inside)
         objective, total = float(variances.sum()), covariance.trace()
         self.agree("total_variance", record.total_variance, total)
         self.agree("objective", record.objective, objective)
@@ -138,6 +145,36 @@ class Check:
             f"the loadings are {kind}, on {support.size} features",
             f"they explain {objective / total:.4%} of the variance",
         ]
+
+    def signs(self, W: FloatArray) -> None:
+        """The entry of largest size is positive, in every component; of several one."""
+        sizes = np.abs(W).max(axis=0)
+        need((W.max(axis=0) >= (1 - self.tol) * sizes).all(), "loadings: a component is turned")
+
+    def axes(self, inside: FloatArray) -> None:
+        """Components that share their features are principal axes of their span, sorted.
+
+        Others that span the same would explain as much together, but not one by one.
+        """
+        variances = np.diagonal(inside)
+        slack = 10 * self.tol * np.abs(variances).max()
+        mixed = np.abs(inside - np.diag(variances)).max()
+        need(mixed <= slack, "loadings: not the principal axes of their span")
+        need((np.diff(variances) <= slack).all(), "loadings: components are not sorted")
+
+    def share(self) -> None:
+        """Where a share decided how many features there are, they reach it."""
+        record, asked = self.record, self.record.parameters
+        if not record.is_row_sparse or asked["n_features_to_select"] is not None:
+            return
+        share, n_allowed = asked["explained_share"], self.d - len(asked["exclude"] or [])
+        need(0 < share <= 1, "explained_share: not a share")
+        # With all features, or cut short, a fit may fall short of it.
+        if record.support.size == n_allowed or Status(record.status).stopped_early:
+            return
+        wanted = share * float(self.covariance.leading(self.m).values.sum())
+        need(record.objective >= wanted * (1 - self.tol),
+             f"explained_share: {share} was asked for, the features keep less")  # fmt: skip
 
     def counts(self, W: FloatArray) -> None:
         """As many components, and features in each, as were asked for."""
@@ -165,22 +202,15 @@ class Check:
             need(record.scale is None, "scale: the fit has none")
         if record.scores is not None:
             places, n = record.samples, covariance.n_samples or 0
-            need(places.dtype.kind in "iu" and np.isin(places, np.arange(n)).all(),
-                 "samples: not samples of the data")  # fmt: skip
+            need(np.isin(places, np.arange(n)).all(), "samples: not samples of the data")
             found = covariance.scores(record.loadings, S)[places]
             largest = np.broadcast_to(np.abs(found).max(axis=0, initial=0.0), found.shape)
             self.agree_all("scores", record.scores, found, largest)
-        names = record.sample_names
-        need(names is None or len(names) == record.samples.size, "sample_names: not one for each")
         return "centre, scales and scores are those of the data"
 
     def choice(self, what: str, support: Index, k: int | None = None) -> None:
-        """Features of the data, each once, as many as were asked for, and those that had to be."""
+        """As many features as were asked for, and those that had to be."""
         asked = self.record.parameters
-        need(support.dtype.kind in "iu" and support.ndim == 1, f"{what}: not indices")
-        need(np.unique(support).size == support.size, f"{what}: a feature is there twice")
-        inside = support.size == 0 or (support.min() >= 0 and support.max() < self.d)
-        need(inside, f"{what}: not features of the data")
         need(np.isin(asked.get("include") or [], support).all(), f"{what}: without one to include")
         need(not np.isin(asked.get("exclude") or [], support).any(), f"{what}: with one to exclude")
         if k is None and self.record.is_row_sparse:
@@ -197,6 +227,9 @@ class Check:
         need(len(record.certificates) <= len(problems), "certificates: more than problems")
         for j, (problem, proof) in enumerate(zip(problems, record.certificates, strict=False)):
             lower, upper = verify(problem, proof)
+            self.told(proof, type(problem))
+            level = self.level(type(problem))
+            need(proof.level == level, f"level: {proof.level!r}, but {level!r} was asked for")
             reached = self.reached(problem, proof, j)
             need(reached >= lower * (1 - self.tol), "loadings: worse than the certificate's")
             what = "the selection" if record.is_row_sparse else f"component {j + 1}"
@@ -204,6 +237,33 @@ class Check:
             sure = "" if proof.confidence == 1 else f", with probability {proof.confidence:.4g}"
             done.append(f"{what} explains at least {share:.4%} of the best possible{sure}")
         return done
+
+    def told(self, proof: Certificate, kind: type) -> None:
+        """What a certificate says about itself fits its numbers and its witness."""
+        need(proof.level in levels_of(kind), f"level: {proof.level!r} is none")
+        closed = proof.gap <= OPTIMAL_GAP
+        fits = closed if proof.status is Status.OPTIMAL else not closed and (
+            proof.status is Status.BOUNDED or proof.status.stopped_early
+        )  # fmt: skip
+        need(fits, f"status: a gap of {proof.gap:.3g} is not {proof.status.value!r}")
+        if isinstance(proof.witness, TreeWitness):
+            n_closed = sum(node.kind != "open" for node in proof.witness.records)
+            need(proof.n_nodes == n_closed, f"n_nodes: the tree has {n_closed} that are settled")
+
+    def level(self, kind: type) -> str | None:
+        """Return the level of proof that the parameters ask for."""
+        solver = self.record.parameters["solver"]
+        name = solver.get("method") if isinstance(solver, dict) else solver
+        if self.record.is_row_sparse and name == Exact.name:
+            return Exact.proof_level
+        return level_of(self.record.parameters["certify"], kind)
+
+    def status(self) -> None:
+        """A fit is called proved, or bounded, only if its certificate says so."""
+        claimed, proofs = Status(self.record.status), self.record.certificates
+        if claimed in (Status.OPTIMAL, Status.BOUNDED):
+            same = bool(proofs) and all(proof.status is claimed for proof in proofs)
+            need(same, f"status: {claimed.value!r}, but no certificate says so")
 
     def reached(self, problem: Any, proof: Certificate, j: int) -> float:
         """What the loadings that a certificate is about explain."""
@@ -251,8 +311,6 @@ class Check:
         """What other numbers of features explain, and what they cannot exceed."""
         need(self.record.is_row_sparse, "path: the components do not share their features")
         need((path.n_components, path.n_features) == (self.m, self.d), "path: of another problem")
-        need(path.k.dtype.kind in "iu" and path.k.size > 0 and (np.diff(path.k) > 0).all(),
-             "path: k does not rise")  # fmt: skip
         named = path.feature_names is None or path.feature_names == self.record.feature_names
         need(named, "path: other feature_names")
         assert self.plain is not None
@@ -260,6 +318,7 @@ class Check:
         self.agree("path.total_variance", path.total_variance, self.covariance.trace())
         for proof in path.certificates:
             verify(self.problem_at(proof.n_features_to_select), proof)
+            self.told(proof, RowSparseProblem)
         ks = [int(k) for k in path.k]
         uppers = upper_band(self.problem_at(ks[0]), ks, path.certificates)
         rows = zip(ks, path.supports, path.objective, path.upper, uppers, strict=True)
@@ -288,7 +347,18 @@ class Check:
             self.agree(f"{name}[{where}]", float(claimed[place]), float(found[place]), size)
 
 
-def need(holds: Any, message: str) -> None:
-    """Raise unless a claim holds."""
-    if not holds:
-        raise CertificateError(message)
+def not_checked(record: "FitRecord") -> str:
+    """Say what of a record does not follow from the data."""
+    names = ["solver", "history", "n_iter", "n_passes", "times", "environment", "source"]
+    names.append("why it ended (status)")
+    if record.sample_names is not None:
+        names.append("sample_names")
+    if record.is_row_sparse and record.parameters["n_features_to_select"] is None:
+        names.append("that fewer features would not do")
+    if record.certificates:
+        names.append("how the proofs were found (history, n_eigensolves)")
+    if record.path is not None:
+        names.append("how the path was found")
+    if record.stability is not None:
+        names.append("stability")
+    return f"{NOT_CHECKED}: {', '.join(names)}"

@@ -11,6 +11,8 @@ import numpy as np
 
 from kspan.arrays import FloatArray, Index
 from kspan.covariance import Covariance, as_covariance, require_built_as
+from kspan.io import RowSource
+from kspan.io.table import fits_float32
 
 # At most this many samples keep their scores, evenly taken: a picture shows no more.
 MOST_SCORES = 2000
@@ -38,6 +40,20 @@ def covariance_of(X: Any, parameters: Mapping[str, Any], *, whole: bool = False)
     n, d = covariance.n_samples or 0, covariance.n_features
     moderate = covariance.has_samples and n < d and n * d <= LARGEST_ARRAY
     return covariance.densified() if whole and moderate else covariance
+
+
+def only_float32(X: Any) -> bool:
+    """Whether all numbers of data are float32 numbers, whatever they are stored as.
+
+    Parameters
+    ----------
+    X : array, data frame, sparse array, `RowSource` or `Covariance`
+    """
+    if isinstance(X, Covariance):
+        X = getattr(X, "X", getattr(X, "A", None))
+    if isinstance(X, RowSource):
+        return X.dtype == np.float32 or all(only_float32(block.values) for block in X.blocks())
+    return fits_float32(X)
 
 
 def some_scores(

@@ -15,16 +15,13 @@ import numpy as np
 
 from kspan.arrays import FloatArray, Index
 from kspan.choosing_k import SparsityPath, Stability
-from kspan.proofs import Certificate
+from kspan.io.numeric import require_numeric
+from kspan.proofs import Certificate, CertificateError
 from kspan.proofs.check.certificate import file_types
 from kspan.records.check import check_record
 from kspan.records.collect import covariance_of, environment, plain_parameters, some_scores
+from kspan.records.form import ROW_SPARSE, VERSION, require_form
 from kspan.storage import load_file, load_notes, save_file
-
-# Raised whenever older versions could not read what this one writes.
-VERSION = 1
-
-ROW_SPARSE = ("FeatureSparsePCA", "FeatureSparseSelector")
 
 
 @dataclass(frozen=True)
@@ -204,6 +201,7 @@ class FitRecord:
         ----------
         X : (n, n_features) array, data frame or scipy sparse array
         """
+        X = require_numeric(X)
         X = X.to_numpy() if hasattr(X, "to_numpy") else X
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(f"X has shape {X.shape}; {self.n_features} features are needed.")
@@ -224,7 +222,11 @@ class FitRecord:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "FitRecord":
-        """Read what `save` wrote. Nothing of it is believed until `verify` has passed it."""
+        """Read what `save` wrote. Nothing of it is believed until `verify` has passed it.
+
+        A file that holds no record, or one whose parts are not of their types and shapes, is a
+        `ValueError`; so is one that would unpack to more than 1 GiB, or eight times its size.
+        """
         types = (cls, SparsityPath, Stability, *file_types())
         record = load_file(path, types)
         if not isinstance(record, cls):
@@ -235,9 +237,15 @@ class FitRecord:
                 f"{VERSION}"
             )
         try:
-            return record._with_times(load_notes(path))
-        except (AttributeError, KeyError, TypeError) as error:
-            raise ValueError(f"{os.fspath(path)}: its times are malformed") from error
+            require_form(record)
+        except CertificateError as error:
+            raise ValueError(f"{os.fspath(path)}: {error}") from None
+        try:
+            timed = record._with_times(load_notes(path))
+            require_form(timed)
+        except (AttributeError, KeyError, TypeError, CertificateError):
+            raise ValueError(f"{os.fspath(path)}: its times are malformed") from None
+        return timed
 
     def _with_times(self, times: Mapping[str, Any]) -> "FitRecord":
         """Return the record with other times; with none where nothing is given."""
@@ -255,10 +263,12 @@ class FitRecord:
         )
 
     def verify(self, X: Any, feature_names: Sequence[str] | None = None) -> list[str]:
-        """Check the record against the data; return what was checked.
+        """Check the record against the data; return what was checked, and last what was not.
 
-        That is: the data itself, loadings, variances, centre, scales, scores, certificates, and
-        the path with its bounds. Not how it was found, nor the frequencies of `stability`.
+        Checked are the data itself, loadings, variances, centre, scales, scores, the share that was
+        asked for, certificates with their status, and the path with its bounds. How it was found
+        does not follow from the data, nor do the frequencies of `stability`: the last line, which
+        begins with "not checked", names all of that.
 
         Parameters
         ----------

@@ -362,7 +362,8 @@ class BranchAndBound:
                 self.report()
         s.refresh()
         if self.keeper is not None:
-            self.keeper.save(s)
+            with self.monitor.interruptible():  # the proof is done
+                self.keeper.save(s)
 
 
 def value_of(known: KnownMatrix, support: Index, m: int) -> float:

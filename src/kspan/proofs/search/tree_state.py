@@ -6,6 +6,7 @@ and go on from there with the same result.
 
 import math
 import os
+import warnings
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -19,7 +20,7 @@ from kspan.proofs.check.screening import Screen
 from kspan.proofs.check.tree import NodeWitness, Record, TreeWitness
 from kspan.proofs.search.cone_relaxation import ConeSnapshot
 from kspan.proofs.search.relaxation import Snapshot
-from kspan.storage import load_file, save_file
+from kspan.storage import digest, load_file, require_writable, save_file
 
 
 @dataclass(frozen=True)
@@ -163,22 +164,31 @@ class Undo:
 
 @dataclass(frozen=True)
 class Checkpoint(Part):
-    """A search on disk, with a fingerprint of the problem it belongs to."""
+    """A search on disk, with a fingerprint of the problem it belongs to, and a digest of itself.
+
+    The search goes on from it as from its own memory: what was changed would lead it astray.
+    """
 
     fingerprint: str
+    digest: str
     search: TreeState
 
 
-@dataclass(frozen=True)
+@dataclass
 class Keeper:
     """Writes a search to a file now and then."""
 
     path: str | os.PathLike[str]
     fingerprint: str
     every: float  # seconds
+    warned: bool = False
 
     def load(self) -> TreeState | None:
-        """Return the search in the file, or None without a file; refuse another problem's."""
+        """Return the search in the file, or None without a file; refuse another problem's.
+
+        A place that cannot be written to raises `OSError`: now, before any work is done.
+        """
+        require_writable(self.path)
         if not os.path.exists(self.path):
             return None
         checkpoint = load_file(self.path, (Choice, *Part.known))
@@ -189,8 +199,26 @@ class Keeper:
                 f"The checkpoint {os.fspath(self.path)!r} belongs to another problem; "
                 "delete it or use another path."
             )
+        if checkpoint.digest != digest(checkpoint.search):
+            raise ValueError(
+                f"The checkpoint {os.fspath(self.path)!r} was changed after it was written; "
+                "delete it or use another path."
+            )
         return checkpoint.search
 
     def save(self, state: TreeState) -> None:
-        """Write atomically."""
-        save_file(self.path, Checkpoint(self.fingerprint, state))
+        """Write atomically. If that fails the checkpoint is lost, with a warning; never the proof.
+
+        The disk may be full by now, or the folder gone.
+        """
+        try:
+            save_file(self.path, Checkpoint(self.fingerprint, digest(state), state))
+        except OSError as error:
+            if not self.warned:
+                warnings.warn(
+                    f"The checkpoint {os.fspath(self.path)!r} could not be written: "
+                    f"{error.strerror or error}. The proof goes on without it.",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+            self.warned = True

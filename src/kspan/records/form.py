@@ -1,0 +1,187 @@
+"""Whether a record is one at all: types, shapes and counts, of which nothing needs the data.
+
+A file may hold anything. What passes here can be shown and be checked without stumbling; whether
+it is true is the matter of `kspan.records.check`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import numpy as np
+
+from kspan.choosing_k import SparsityPath, Stability
+from kspan.progress import Status
+from kspan.proofs import Certificate, CertificateError
+from kspan.storage import misfit
+
+if TYPE_CHECKING:
+    from kspan.records.record import FitRecord
+
+# Raised whenever older versions could not read what this one writes.
+VERSION = 1
+
+ROW_SPARSE = ("FeatureSparsePCA", "FeatureSparseSelector")
+ORTHONORMAL = (*ROW_SPARSE, "StiefelSparsePCA")
+NONNEGATIVE = "NonnegativeSparsePCA"
+ESTIMATORS = (*ORTHONORMAL, NONNEGATIVE, "ElementSparsePCA")
+
+STATUSES = frozenset(status.value for status in Status)
+
+# Of the parameters, what the check reads; each estimator has more.
+PARAMETERS: dict[str, Any] = {
+    "n_components": int,
+    "covariance": str | None,
+    "scale": bool,
+    "solver": str | dict[str, Any],
+    "n_features_to_select": int | float | None,
+    "explained_share": float,
+    "include": list[int] | None,
+    "exclude": list[int] | None,
+    "n_nonzero_coefs": int | None,
+    "deflation": str | None,
+    "certify": bool | str,
+}
+
+
+def need(holds: Any, message: str) -> None:
+    """Raise unless a claim holds."""
+    if not holds:
+        raise CertificateError(message)
+
+
+def require_form(record: "FitRecord") -> None:
+    """Raise `CertificateError` unless every field is of its type and shape."""
+    require_types(record, "")
+    need(record.version == VERSION, f"version: {record.version}, this kspan reads {VERSION}")
+    need(record.estimator in ESTIMATORS, "estimator: not one of kspan")
+    need(record.dtype in ("float64", "float32"), f"dtype: {record.dtype!r} is none of a fit")
+    d, n = record.n_features, record.n_samples
+    need(d >= 1 and (n is None or n >= 1), "n_samples, n_features: not numbers of a table")
+    require_counts(record, "n_iter", "n_passes")
+    require_seconds("seconds", record.seconds)
+    need(record.status in STATUSES, f"status: {record.status!r} is none")
+    require_features("support", record.support, d)
+    k = record.support.size
+    need(record.loadings.ndim == 2 and record.loadings.shape[1] >= 1, "loadings: not a matrix")
+    m = record.loadings.shape[1]
+    need(record.loadings.shape[0] == k, "loadings: not one row for each selected feature")
+    need(np.isfinite(record.loadings).all(), "loadings: not finite numbers")
+    s = record.samples.size
+    for name, shape in {
+        "mean": (k,), "scale": (k,), "explained_variance": (m,), "pca_variance": (m,),
+        "samples": (s,), "scores": (s, m), "history": (record.history.size,),
+    }.items():  # fmt: skip
+        require_shape(name, getattr(record, name), shape)
+    for name in ("total_variance", "objective"):
+        need(np.isfinite(getattr(record, name)), f"{name}: not finite")
+    require_length("feature_names", record.feature_names, d, "feature")
+    require_length("sample_names", record.sample_names, s, "sample")
+    require_parameters(record.parameters, d)
+    for number, proof in enumerate(record.certificates):
+        require_certificate(proof, f"certificate {number + 1}")
+    if record.path is not None:
+        require_path(record.path)
+    if record.stability is not None:
+        require_stability(record.stability, d)
+
+
+def require_parameters(asked: dict[str, Any], d: int) -> None:
+    """Those that the check reads are of the types that the estimator takes."""
+    need({"n_components", "covariance", "scale"} <= set(asked),
+         "parameters: not those of an estimator")  # fmt: skip
+    for name in PARAMETERS.keys() & asked.keys():
+        wrong = misfit(asked[name], PARAMETERS[name])
+        need(not wrong, f"parameters: {name} {wrong}")
+    need(asked["covariance"] in (None, "precomputed"), "parameters: covariance is none")
+    for name in ("include", "exclude"):
+        inside = all(0 <= place < d for place in asked.get(name) or [])
+        need(inside, f"parameters: {name} names what is not a feature")
+
+
+def require_certificate(proof: Certificate, what: str) -> None:
+    """What is shown of a proof, and what the check reads before it follows it."""
+    require_types(proof, f"{what}: ")
+    require_counts(proof, "n_eigensolves", "n_nodes", what=what)
+    require_seconds(f"{what}: seconds", proof.seconds)
+    require_shape(f"{what}: history", proof.history, (proof.history.shape[:1] or (0,)) + (3,))
+    require_types(proof.choice, f"{what}: ")
+    masks = proof.choice.forced, proof.choice.allowed
+    need(masks[0].ndim == 1 and masks[0].shape == masks[1].shape, f"{what}: choice is none")
+    for name in ("support", "proved_in", "proved_out"):
+        require_features(f"{what}: {name}", getattr(proof, name), proof.n_features)
+    need(proof.weights.ndim == 2, f"{what}: weights are no matrix")
+
+
+def require_path(path: SparsityPath) -> None:
+    """As many of everything as there are numbers of features."""
+    require_types(path, "path: ")
+    t = path.k.size
+    for name in ("k", "objective", "upper"):
+        require_shape(f"path: {name}", getattr(path, name), (t,))
+    need(t > 0 and (np.diff(path.k) > 0).all() and path.k[0] >= 1, "path: k does not rise")
+    require_length("path: supports", path.supports, t, "number of features")
+    for k, support in zip(path.k, path.supports, strict=True):
+        require_features(f"path, k={k}", support, path.n_features)
+    require_length("path: feature_names", path.feature_names, path.n_features, "feature")
+    need(path.status in STATUSES, f"path: status {path.status!r} is none")
+    require_counts(path, "n_passes", what="path")
+    require_seconds("path: seconds", path.seconds)
+    for proof in path.certificates:
+        require_certificate(proof, "path: a certificate")
+
+
+def require_stability(stability: Stability, d: int) -> None:
+    """Frequencies of all features, and supports of their size."""
+    require_types(stability, "stability: ")
+    need(stability.n_features == d, "stability: of other data")
+    require_shape("stability: frequencies", stability.frequencies, (d,))
+    shares = stability.frequencies
+    need(((shares >= 0) & (shares <= 1)).all(), "stability: frequencies are no shares")
+    require_counts(stability, "n_resamples", "n_components", "n_features_to_select",
+                   what="stability")  # fmt: skip
+    shape = stability.n_resamples, stability.n_features_to_select
+    require_shape("stability: supports", stability.supports, shape)
+    for name in ("jaccard", "nogueira"):
+        need(np.isfinite(getattr(stability, name)), f"stability: {name} is not finite")
+    need(stability.status in STATUSES, f"stability: status {stability.status!r} is none")
+
+
+# --- one part
+
+
+def require_types(part: Any, what: str) -> None:
+    """Every field is what its annotation says."""
+    hints = get_type_hints(type(part))
+    for field in fields(part):
+        wrong = misfit(getattr(part, field.name), hints[field.name])
+        need(not wrong, f"{what}{field.name} {wrong}")
+
+
+def require_counts(part: Any, *names: str, what: str = "") -> None:
+    """Numbers of things are not negative."""
+    for name in names:
+        need(getattr(part, name) >= 0, f"{what and f'{what}: '}{name}: negative")
+
+
+def require_seconds(what: str, seconds: float | None) -> None:
+    """A time that can have passed."""
+    need(seconds is None or 0 <= seconds < np.inf, f"{what}: not a time")
+
+
+def require_shape(name: str, array: Any, shape: Iterable[int]) -> None:
+    """An array, where there is one, has a shape."""
+    need(array is None or array.shape == tuple(shape), f"{name}: not of shape {tuple(shape)}")
+
+
+def require_length(name: str, values: Any, length: int, of: str) -> None:
+    """A list, where there is one, has an entry for each."""
+    need(values is None or len(values) == length, f"{name}: not one for each {of}")
+
+
+def require_features(what: str, support: Any, d: int) -> None:
+    """Features of the data, each once."""
+    need(support.dtype.kind in "iu" and support.ndim == 1, f"{what}: not indices")
+    need(np.unique(support).size == support.size, f"{what}: a feature is there twice")
+    inside = support.size == 0 or (support.min() >= 0 and support.max() < d)
+    need(inside, f"{what}: not features of the data")
