@@ -231,7 +231,8 @@ class Check:
             level = self.level(type(problem))
             need(proof.level == level, f"level: {proof.level!r}, but {level!r} was asked for")
             reached = self.reached(problem, proof, j)
-            need(reached >= lower * (1 - self.tol), "loadings: worse than the certificate's")
+            need(max(reached, 0.0) >= lower * (1 - self.tol),
+                 "loadings: worse than the certificate's")  # fmt: skip
             what = "the selection" if record.is_row_sparse else f"component {j + 1}"
             share = 1.0 if upper <= 0 else min(reached, upper) / upper
             sure = "" if proof.confidence == 1 else f", with probability {proof.confidence:.4g}"
