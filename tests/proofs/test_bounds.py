@@ -437,7 +437,7 @@ def test_every_bound_covers_what_a_may_be_off_by(question, seed, unseen):
     off = np.sqrt(np.outer(errors, errors)) * np.sign(rng.standard_normal((d, d)))
     hidden = rng.uniform(0, 0.3, d) if unseen else np.zeros(d)
     A = true - np.triu(off) - np.triu(off, 1).T - np.diag(hidden)
-    uncertainty = Uncertainty(errors, hidden)
+    uncertainty = Uncertainty(errors, hidden, hidden)  # what is hidden made it PSD
     every, places = np.arange(d), choice.features
     known = KnownMatrix(A, 1.0, uncertainty)
     variances = KnownVariances(np.diagonal(A), 1.0, uncertainty)
@@ -470,11 +470,11 @@ def test_the_margin_is_that_of_the_worst_error(m):
     """An error of rank one with all signs alike: the bounds have no more to give."""
     A, choice = np.diag([3.0, 2.0, 1.0]), any_of(3, 2)
     errors = np.array([0.3, 0.2, 0.1])
-    known = KnownMatrix(A, 1.0, Uncertainty(errors, np.zeros(3)))
+    known = KnownMatrix(A, 1.0, Uncertainty(errors, np.zeros(3), np.zeros(3)))
     F = np.zeros((3, 0))
     more = dual_bound(known, F, m, choice).value - dual_bound(KnownMatrix(A), F, m, choice).value
     assert more == pytest.approx(np.sqrt(m) * 0.5, rel=1e-9)
-    unseen = KnownMatrix(A, 1.0, Uncertainty(np.zeros(3), errors))
+    unseen = KnownMatrix(A, 1.0, Uncertainty(np.zeros(3), errors, np.zeros(3)))
     more = dual_bound(unseen, F, m, choice).value - dual_bound(KnownMatrix(A), F, m, choice).value
     assert more == pytest.approx(errors[:m].sum(), rel=1e-9)
 
@@ -482,7 +482,7 @@ def test_the_margin_is_that_of_the_worst_error(m):
 def test_a_matrix_that_lacks_psd_is_bounded_all_the_same():
     """The sum of variances is below the largest eigenvalue here: by what psd_slack says."""
     A = np.array([[1.0, 1.01], [1.01, 1.0]])
-    slack = Uncertainty(np.zeros(2), np.zeros(2), psd_slack=0.01)
+    slack = Uncertainty(np.zeros(2), np.zeros(2), np.full(2, 0.01))
     variances = KnownVariances(np.diagonal(A), 1.0, slack)
     assert trace_bound(KnownVariances(np.diagonal(A)), 1, any_of(2, 2)).value < 2.01
     assert trace_bound(variances, 1, any_of(2, 2)).value >= 2.01
@@ -494,5 +494,5 @@ def test_a_leaf_may_have_no_optimum_of_its_own():
     assert not has_no_interior_optimum(KnownMatrix(np.abs(both)))
     assert not has_no_interior_optimum(KnownMatrix(np.eye(2))), "not simple"
     assert not has_no_interior_optimum(KnownMatrix(np.ones((1, 1))))
-    nothing = Uncertainty(np.ones(2), np.zeros(2))
+    nothing = Uncertainty(np.ones(2), np.zeros(2), np.zeros(2))
     assert not has_no_interior_optimum(KnownMatrix(both, 1.0, nothing)), "nothing is known of A"

@@ -64,11 +64,6 @@ class DerivedCovariance(Covariance):
         """Whether those of what it is made from are."""
         return self.base.reads_are_costly
 
-    @property
-    def psd_slack(self) -> float:  # type: ignore[override]
-        """That of what it is made from."""
-        return self.base.psd_slack
-
     def entry_errors(self) -> FloatArray:
         """See `Covariance.entry_errors`: those of the base, if its samples carry over."""
         return self.base.entry_errors() * self._squared_weights()
@@ -76,6 +71,10 @@ class DerivedCovariance(Covariance):
     def product_errors(self) -> FloatArray:
         """See `Covariance.product_errors`."""
         return self.base.product_errors() * self._squared_weights()
+
+    def psd_slack(self) -> FloatArray:
+        """See `Covariance.psd_slack`."""
+        return self.base.psd_slack() * self._squared_weights()
 
     def unseen(self) -> FloatArray:
         """See `Covariance.unseen`."""
@@ -164,11 +163,6 @@ class UnitCovariance(DerivedCovariance):
             self.scale = base.scale * np.sqrt(self.unit)
         if base.sketch is not None:
             self.sketch = base.sketch[0], base.sketch[1] / self.unit
-
-    @property
-    def psd_slack(self) -> float:  # type: ignore[override]
-        """That of the base, in other units."""
-        return self.base.psd_slack / self.unit
 
     def diagonal(self) -> FloatArray:
         """Return the variances."""
@@ -314,6 +308,10 @@ class UpdatedCovariance(DerivedCovariance):
         if self.errors is None:
             raise ValueError("Nothing is known of the rounding of this update.")
         return self.errors
+
+    def psd_slack(self) -> FloatArray:
+        """See `Covariance.psd_slack`: a projection mixes them, but makes none larger."""
+        return np.full(self.n_features, self.base.psd_slack().max(initial=0.0))
 
     def product_errors(self) -> FloatArray:
         """See `Covariance.product_errors`: `errors` are those of products too."""

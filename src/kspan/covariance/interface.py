@@ -43,9 +43,6 @@ class Covariance(ABC):
         How often the whole of A, or of the n×n matrix XX', was computed from data so far.
     sketch : two (d, p) arrays or None
         Random columns Ω and AΩ, if they are at hand.
-    psd_slack : float
-        ``A + psd_slack I`` is positive semidefinite. Zero for data, whose covariance is; what is
-        computed of it may lack that by `entry_errors`.
     """
 
     n_features: int
@@ -59,7 +56,6 @@ class Covariance(ABC):
     n_passes: int = 0
     n_grams: int = 0
     sketch: tuple[FloatArray, FloatArray] | None = None
-    psd_slack: float = 0.0
     _pairs: EigenPairs | None = None
 
     @abstractmethod
@@ -91,6 +87,13 @@ class Covariance(ABC):
     def precise_product(self, w: FloatArray) -> FloatArray:
         """Return ``A w`` as exactly as `product_errors` says, for (d, p) columns w."""
         return self.matmat(w)
+
+    def psd_slack(self) -> FloatArray:
+        """Return s: the matrix that was meant, with diag(s) added, is positive semidefinite.
+
+        Zero for data, whose covariance is; what is computed of it may lack that by `entry_errors`.
+        """
+        return np.zeros(self.n_features)
 
     def unseen(self) -> FloatArray:
         """Return h: the true matrix is between A and A + diag(h), but for rounding.

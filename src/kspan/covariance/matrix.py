@@ -33,6 +33,7 @@ class DenseCovariance(Covariance):
         self.A = A
         self._is_psd = is_psd  # known to be, up to `psd_slack`
         self._errors = np.zeros(len(A)) if errors is None else errors
+        self._slack = np.zeros(len(A))
         self.n_features = A.shape[0]
         self.dtype = np.dtype(dtype or A.dtype)
         self._diagonal = np.ascontiguousarray(np.diagonal(A))
@@ -97,24 +98,31 @@ class DenseCovariance(Covariance):
         """
         if self._is_psd:
             return
-        d = self.n_features
-        in_doubles = 8 * d * np.finfo(np.float64).eps * np.abs(self._diagonal).max()
-        # What Cholesky, and an eigensolver, may overlook.
-        overlooked = 2 * (d + 1) * UNIT * (np.abs(self._diagonal).sum() + d * in_doubles)
-        self.psd_slack = float(in_doubles + overlooked)
+        d, diagonal = self.n_features, self._diagonal
+        largest = float(np.abs(diagonal).max()) or 1.0
+        # In units of standard deviations, so that small features count as much as large ones.
+        units = np.sqrt(np.where(diagonal > 0, diagonal, largest))
+        rounding = 8 * d * np.finfo(np.float64).eps
+        overlooked = 4 * d * (d + 1) * UNIT  # by Cholesky, and by an eigensolver
         try:
-            shifted = self.A + in_doubles * np.eye(d)
+            shifted = self.A / units[:, None] / units + rounding * np.eye(d)
             scipy.linalg.cholesky(shifted, overwrite_a=True, check_finite=False)
+            self._slack = (rounding + overlooked) * units**2
         except scipy.linalg.LinAlgError:
             values, vectors = np.linalg.eigh(self.A)
             self._require_psd(float(values[0]))
-            if values[0] < -in_doubles:
+            if values[0] < -rounding * largest:
                 lacking = vectors[:, values < 0]
                 A = self.A - (lacking * values[values < 0]) @ lacking.T
                 self.A = 0.5 * (A + A.T)
                 self._diagonal = np.ascontiguousarray(np.diagonal(self.A))
                 self._pairs = None
+            self._slack = np.full(d, (rounding + overlooked) * largest)
         self._is_psd = True
+
+    def psd_slack(self) -> FloatArray:
+        """See `Covariance.psd_slack`: what `ensure_psd` has left open."""
+        return self._slack
 
     def is_finite(self) -> bool:
         """Say whether A holds neither NaN nor infinity, without an array of d×d answers."""
@@ -173,7 +181,7 @@ def matrix_on(
     """Return a covariance on some of its features, as a matrix that knows where it is from."""
     errors = covariance.entry_errors()[support]
     part = DenseCovariance(covariance.submatrix(support), dtype, is_psd=is_psd, errors=errors)
-    part.psd_slack = covariance.psd_slack
+    part._slack = covariance.psd_slack()[support]
     part.n_samples, part.kind = covariance.n_samples, covariance.kind
     part.standardised = covariance.standardised
     part.mean = None if covariance.mean is None else covariance.mean[support]

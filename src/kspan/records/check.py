@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 
 # What numbers may differ by, relatively: eigenvalues are accurate to 1e-8. A bound may be higher
 # than what follows from the data, but no lower than by rounding.
-TOLERANCE = {"float64": 1e-7, "float32": 1e-4}
+TOLERANCE = 1e-7
+
+# Loadings, centre and scales of a float32 fit are float32 numbers.
+LOOSE = {"float64": 1e-7, "float32": 1e-5}
 BOUND_TOLERANCE = 1e-12
 
 # How the line begins that names what was not checked.
@@ -77,7 +80,7 @@ class Check:
 
     def __init__(self, record: "FitRecord", covariance: Covariance):
         self.record, self.covariance = record, covariance
-        self.tol = TOLERANCE[record.dtype]
+        self.loose = LOOSE[record.dtype]
         self.d, self.m = covariance.n_features, record.loadings.shape[1]
         self.plain: FloatArray | None = None
         if record.pca_variance is not None or record.path is not None:
@@ -92,7 +95,7 @@ class Check:
         if self.record.path is not None:
             done.append(self.path(self.record.path))
         if self.record.dtype == "float32":
-            done.append("the fit was made in float32: its numbers hold to four digits")
+            done.append("the fit was made in float32: its loadings hold to five digits")
         return [*done, not_checked(self.record)]
 
     # --- data, loadings, variances
@@ -123,11 +126,13 @@ class Check:
         orthonormal = record.estimator in ORTHONORMAL
         error = np.abs(gram - np.eye(self.m)) if orthonormal else np.abs(np.diagonal(gram) - 1)
         kind = "orthonormal" if orthonormal else "of unit length"
-        need(error.max() <= 10 * self.tol, f"loadings: not {kind}")
+        need(error.max() <= 10 * self.loose, f"loadings: not {kind}")
         if record.estimator == NONNEGATIVE:
             need((W >= 0).all(), "loadings: negative")
         self.signs(W)
         self.counts(W)
+        # As unit vectors: what rounding does to them then shows in the square of it only.
+        W = W / np.sqrt(np.diagonal(gram))
         inside = W.T @ covariance.submatrix(support) @ W
         variances = np.diagonal(inside) if record.is_row_sparse else adjusted_variances(inside)
         if record.is_row_sparse:
@@ -135,7 +140,7 @@ class Check:
         objective, total = float(variances.sum()), covariance.trace()
         self.agree("total_variance", record.total_variance, total)
         self.agree("objective", record.objective, objective)
-        floor = np.full(self.m, ROUNDING / self.tol * objective)
+        floor = np.full(self.m, ROUNDING / TOLERANCE * objective)
         self.agree_all("explained_variance", record.explained_variance, variances, floor)
         if record.pca_variance is not None:
             assert self.plain is not None
@@ -149,7 +154,7 @@ class Check:
     def signs(self, W: FloatArray) -> None:
         """The entry of largest size is positive, in every component; of several one."""
         sizes = np.abs(W).max(axis=0)
-        need((W.max(axis=0) >= (1 - self.tol) * sizes).all(), "loadings: a component is turned")
+        need((W.max(axis=0) >= (1 - self.loose) * sizes).all(), "loadings: a component is turned")
 
     def axes(self, inside: FloatArray) -> None:
         """Components that share their features are principal axes of their span, sorted.
@@ -157,7 +162,7 @@ class Check:
         Others that span the same would explain as much together, but not one by one.
         """
         variances = np.diagonal(inside)
-        slack = 10 * self.tol * np.abs(variances).max()
+        slack = 10 * self.loose * np.abs(variances).max()
         mixed = np.abs(inside - np.diag(variances)).max()
         need(mixed <= slack, "loadings: not the principal axes of their span")
         need((np.diff(variances) <= slack).all(), "loadings: components are not sorted")
@@ -173,7 +178,7 @@ class Check:
         if record.support.size == n_allowed or Status(record.status).stopped_early:
             return
         wanted = share * float(self.covariance.leading(self.m).values.sum())
-        need(record.objective >= wanted * (1 - self.tol),
+        need(record.objective >= wanted * (1 - TOLERANCE),
              f"explained_share: {share} was asked for, the features keep less")  # fmt: skip
 
     def counts(self, W: FloatArray) -> None:
@@ -193,11 +198,12 @@ class Check:
         deviation = np.sqrt(np.maximum(covariance.diagonal(), 0.0))[S]
         if covariance.scale is not None:
             deviation = deviation * covariance.scale[S]
-        self.agree_all("mean", record.mean, mean[S], deviation)
+        self.agree_all("mean", record.mean, mean[S], deviation, self.loose)
         if record.parameters["scale"]:
             assert covariance.scale is not None
             need(record.scale is not None, "scale: missing")
-            self.agree_all("scale", record.scale, covariance.scale[S], np.zeros(S.size))
+            nothing = np.zeros(S.size)
+            self.agree_all("scale", record.scale, covariance.scale[S], nothing, self.loose)
         else:
             need(record.scale is None, "scale: the fit has none")
         if record.scores is not None:
@@ -205,7 +211,7 @@ class Check:
             need(np.isin(places, np.arange(n)).all(), "samples: not samples of the data")
             found = covariance.scores(record.loadings, S)[places]
             largest = np.broadcast_to(np.abs(found).max(axis=0, initial=0.0), found.shape)
-            self.agree_all("scores", record.scores, found, largest)
+            self.agree_all("scores", record.scores, found, largest, self.loose)
         return "centre, scales and scores are those of the data"
 
     def choice(self, what: str, support: Index, k: int | None = None) -> None:
@@ -231,7 +237,7 @@ class Check:
             level = self.level(type(problem))
             need(proof.level == level, f"level: {proof.level!r}, but {level!r} was asked for")
             reached = self.reached(problem, proof, j)
-            need(max(reached, 0.0) >= lower * (1 - self.tol),
+            need(max(reached, 0.0) >= lower * (1 - TOLERANCE),
                  "loadings: worse than the certificate's")  # fmt: skip
             what = "the selection" if record.is_row_sparse else f"component {j + 1}"
             share = 1.0 if upper <= 0 else min(reached, upper) / upper
@@ -289,7 +295,7 @@ class Check:
         for j, proof in enumerate(record.certificates[: self.m]):
             # In double precision, as they were taken out one after the other.
             exact = placed(proof.weights[:, 0], proof.support, self.d)
-            close = np.abs(exact - loadings[:, j]).max() <= 10 * self.tol
+            close = np.abs(exact - loadings[:, j]).max() <= 10 * self.loose
             need(close, "loadings: not those of the certificate")
             loadings[:, j] = exact
         problem = NonnegativeProblem(self.covariance, self.m, k)
@@ -333,19 +339,23 @@ class Check:
 
     # --- numbers
 
-    def agree(self, name: str, claimed: float, found: float, size: float = 0.0) -> None:
+    def agree(
+        self, name: str, claimed: float, found: float, size: float = 0.0, tol: float = TOLERANCE
+    ) -> None:
         """Two numbers are the same, up to a share of the larger, or of `size`."""
-        slack = self.tol * max(abs(found), abs(size))
+        slack = tol * max(abs(found), abs(size))
         need(bool(np.isfinite(claimed)) and abs(claimed - found) <= slack,
              f"{name}: {claimed!r} was claimed, the data gives {found!r}")  # fmt: skip
 
-    def agree_all(self, name: str, claimed: Any, found: FloatArray, sizes: FloatArray) -> None:
+    def agree_all(
+        self, name: str, claimed: Any, found: FloatArray, sizes: FloatArray, tol: float = TOLERANCE
+    ) -> None:
         """`agree`, for every number of an array, each with a size of its own."""
         need(np.shape(claimed) == found.shape, f"{name}: not of shape {found.shape}")
         for place in np.ndindex(found.shape):
             where = ", ".join(str(i) for i in place)
             size = float(sizes[place])
-            self.agree(f"{name}[{where}]", float(claimed[place]), float(found[place]), size)
+            self.agree(f"{name}[{where}]", float(claimed[place]), float(found[place]), size, tol)
 
 
 def not_checked(record: "FitRecord") -> str:

@@ -123,11 +123,13 @@ def variance_scores(known: KnownMatrix | KnownVariances) -> FloatArray:
 def trace_bound(known: KnownMatrix | KnownVariances, m: int, choice: Choice) -> Bound:
     """The k largest variances: B = A. Needs nothing but the diagonal.
 
-    If A + ψI is PSD and A is not, k - m eigenvalues may be as low as -ψ.
+    If A + Diag(s) is PSD and A is not, the sum for that matrix bounds the one for A. With k = m
+    all eigenvalues are added, and their sum is the trace, whatever their signs.
     """
-    most = min(choice.size, choice.features.size)
-    lacking = max(most - m, 0) * known.uncertainty.psd_slack
-    return Bound.of(known.uncertainty.ky_fan(m) + lacking, variance_scores(known), choice)
+    scores, uncertainty = variance_scores(known), known.uncertainty
+    if choice.size > m:
+        scores = scores + uncertainty.psd_slack
+    return Bound.of(uncertainty.ky_fan(m), scores, choice)
 
 
 def row_bound(known: KnownMatrix, m: int, choice: Choice) -> float:
@@ -395,8 +397,8 @@ def split_bound(
     inequality of the means,
     :math:`α_i P_{ii} + β_i (z_i - P_{ii}) - \sum_j g_{ij}P_{ij} \ge 0`. Add both to ⟨A, P⟩, and
     collect the terms in P (only positive eigenvalues count, as the rank may be below m) and
-    those in z. ∎ (If A + ψI is PSD and A is not, this holds for A + ψI, whose optimum is mψ larger;
-    the sum grows by no more than mψ, and only the scores a_ii by ψ each.)
+    those in z. ∎ (If A + Diag(s) is PSD and A is not, this holds for that matrix, whose optimum
+    is no smaller; ⟨Diag(s), P⟩ is at most the sum of s over S ∩ T, so every score grows by s_i.)
 
     **Nonnegative components** (m = 1). For any N ≥ 0 the matrix may have N added. *Proof.* Let x
     be optimal with support S, Xx = ‖Xx‖y, and c and s the lengths of x on T and on R. On R,
@@ -408,8 +410,9 @@ def split_bound(
     A, F = known.on(places).A, factor[places]
     M, inside_scores, weight = _with_cones(A, F, cones.on(places))
     uncertainty = everywhere.uncertainty
-    scores = variance_scores(everywhere) + uncertainty.psd_slack
+    scores = variance_scores(everywhere)
     scores[inside[places]] = inside_scores + uncertainty.scores(m)[inside[places]]
+    scores += uncertainty.psd_slack
     ky_fan = positive_eigenvalue_sum(M, m, weight, F.shape[1]) + uncertainty.ky_fan(m)
     return _finite(ky_fan + choice.best_sum(scores))
 

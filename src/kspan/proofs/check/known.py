@@ -29,16 +29,16 @@ class Uncertainty:
         r, see `kspan.covariance.Covariance.entry_errors`.
     unseen : (n,) array
         See `kspan.covariance.Covariance.unseen`.
+    psd_slack : (n,) array
+        The true matrix with this added to its diagonal is positive semidefinite.
     beyond : float
         What features can add that look constant, and are left out for that.
-    psd_slack : float
-        The true matrix with this added to its diagonal is positive semidefinite.
     """
 
     errors: FloatArray
     unseen: FloatArray
+    psd_slack: FloatArray
     beyond: float = 0.0
-    psd_slack: float = 0.0
 
     @classmethod
     def of(cls, problem: Problem, scale: float) -> "Uncertainty":
@@ -51,12 +51,28 @@ class Uncertainty:
             others = 2 * np.sort(errors[~choice.allowed])[::-1] / scale
             beyond = float(others[: choice.size].sum()) * (1 + len(errors) * UNIT)
         # Of features that may not be chosen nothing counts, and they may be too large.
-        errors, unseen = (np.where(choice.allowed, part, 0.0) / scale for part in (errors, unseen))
-        return cls(errors, unseen, beyond, covariance.psd_slack / scale)
+        errors, unseen, slack = (
+            np.where(choice.allowed, part, 0.0) / scale
+            for part in (errors, unseen, covariance.psd_slack())
+        )
+        if not np.isfinite(slack).all():
+            raise ValueError(
+                "Features that may not be chosen are too large beside those that may: leave them "
+                "out of the covariance."
+            )
+        return cls(errors, unseen, slack, beyond)
+
+    @classmethod
+    def none(cls, n_features: int) -> "Uncertainty":
+        """Return that of numbers that are exact."""
+        nothing = np.zeros(n_features)
+        return cls(nothing, nothing, nothing)
 
     def on(self, places: Index) -> "Uncertainty":
         """Return the part on some of the features."""
-        return Uncertainty(self.errors[places], self.unseen[places], self.beyond, self.psd_slack)
+        return Uncertainty(
+            self.errors[places], self.unseen[places], self.psd_slack[places], self.beyond
+        )
 
     def scores(self, m: int) -> FloatArray:
         """Return what is added to the score of every feature."""
@@ -197,8 +213,7 @@ class KnownFactor:
 def _fill_in(known: "KnownMatrix | KnownVariances | KnownFactor", n_features: int) -> None:
     """Take numbers as exact when nothing is said."""
     if getattr(known, "uncertainty", None) is None:
-        nothing = np.zeros(n_features)
-        object.__setattr__(known, "uncertainty", Uncertainty(nothing, nothing))
+        object.__setattr__(known, "uncertainty", Uncertainty.none(n_features))
 
 
 def data_error(problem: Problem) -> float:

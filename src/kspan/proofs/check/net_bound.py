@@ -132,7 +132,7 @@ def _tail(problem: Problem, witness: NetWitness) -> float:
         if k < n:
             rows = np.partition(rows, n - k, axis=1)[:, n - k :]
         by_rows = float(rows.sum(axis=1).max())
-    error = 16 * (n + V.shape[1] + 8) * UNIT * mass + known.psd_slack
+    error = 16 * (n + V.shape[1] + 8) * UNIT * mass + float(known.psd_slack.max())
     # The trace bounds a form that is positive semidefinite; what is missing goes to every feature.
     lift = max(-float(values.min()), 0.0) + error
     diagonal = np.maximum(variances - np.einsum("ij,ij->i", V, V) + lift, 0.0)
