@@ -87,7 +87,7 @@ def net_bound(
     random = rank > 2
     if not (0 < witness.delta < 1 and witness.confidence > 0 and witness.n_random >= random):
         raise FloatingPointError("the net has no chance to be right")
-    if not 1 <= witness.n_directions <= MAX_DIRECTIONS:
+    if not 1 <= witness.n_directions * max(rank, 3) <= 3 * MAX_DIRECTIONS:  # 240 MB
         raise FloatingPointError("the net has no directions, or too many")
     epsilon = net_epsilon(witness.n_directions, rank, witness.delta)
     if not epsilon < 1:
