@@ -50,8 +50,32 @@ MUTATIONS = [
         "- m * 4 * (n + 2) * UNIT * norm", "tests/proofs/test_bounds.py",
     ),
     Mutation(
-        "proofs/check/bounds.py", "* (1 + (n_samples + 8) * UNIT)", "* (1 + 8 * UNIT)",
-        "tests/proofs/test_bounds.py tests/proofs/test_search.py",
+        "proofs/check/bounds.py", "return scores + known.uncertainty.errors", "return scores",
+        "tests/proofs/test_bounds.py",
+    ),
+    Mutation(
+        "proofs/check/known.py", "return math.sqrt(m) * (1 + 8 * UNIT) * self.errors",
+        "return self.errors", "tests/proofs/test_bounds.py",
+    ),
+    Mutation(
+        "proofs/search/proof.py", "if upper < self.lower:", "if False:",
+        "tests/proofs/test_never_wrong.py",
+    ),
+    Mutation(
+        "problem/problems.py", "max(float(value - rounding", "max(float(value + rounding",
+        "tests/proofs/test_never_wrong.py",
+    ),
+    Mutation(
+        "solvers/one_by_one.py", "errors = (parts + size * float(size @ parts)) ** 2",
+        "errors = 0 * parts", "tests/proofs/test_never_wrong.py",
+    ),
+    Mutation(
+        "covariance/block_kernels.py", "return total, (a - (total - back)) + (b - back)",
+        "return total, 0 * a", "tests/linalg/test_moments.py",
+    ),
+    Mutation(
+        "covariance/streamed.py", "self.lost += delta + rounded", "self.lost += rounded",
+        "tests/proofs/test_never_wrong.py",
     ),
     Mutation(
         "proofs/check/bounds.py", "M = C - factor @ factor.T", "M = C + factor @ factor.T",
