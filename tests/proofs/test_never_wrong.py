@@ -21,7 +21,7 @@ from kspan import (
     sparsity_path,
     verify,
 )
-from kspan.covariance import streamed
+from kspan.covariance import DenseCovariance, streamed
 from kspan.progress import Monitor
 from kspan.proofs import CertificateError
 from kspan.proofs.check.known import KnownMatrix
@@ -29,6 +29,7 @@ from kspan.proofs.check.witnesses import PathWitness
 from kspan.proofs.search.proof import Proof
 from kspan.proofs.search.prover import ProofOptions, RowSparseProver
 from kspan.proofs.search.tree_state import Budgets
+from kspan.solvers.one_by_one import Deflation
 from kspan.solving import component_problems, prove_point
 
 if np.finfo(np.longdouble).eps > 1e-18:
@@ -284,6 +285,25 @@ def test_what_a_deflation_cancels_is_in_the_margin(deflation, ratio):
         y = loadings[:, 1].astype(np.longdouble)
         assert proof.lower <= (y @ left @ y) / (y @ y)
         assert proof.upper >= best_nonnegative(left, 3)
+
+
+def test_a_deflation_hands_on_what_its_covariance_is_off_by():
+    """Errors far above rounding, at their worst: the deflated matrix is off by no more than said."""
+    rng = np.random.default_rng(12)
+    for _ in range(50):
+        B = rng.standard_normal((6, 6))
+        true = B @ B.T
+        errors = rng.uniform(0, 0.1, 6)
+        known = true + np.sqrt(np.outer(errors, errors)) * np.sign(rng.standard_normal((6, 1)))
+        known = np.tril(known) + np.tril(known, -1).T
+        x = rng.standard_normal(6) * (rng.uniform(size=6) < 0.6) + 1e-3
+        x /= np.linalg.norm(x)
+        left = Deflation(DenseCovariance(known, is_psd=True, errors=errors))
+        left.remove(x)
+        P = np.eye(6) - np.outer(x, x)
+        root = np.sqrt(left.current.entry_errors())
+        off = np.abs(left.current.submatrix(np.arange(6)) - P @ true @ P)
+        assert (off <= np.outer(root, root)).all()
 
 
 def best_nonnegative(A, k):
