@@ -244,7 +244,7 @@ def test_weights_are_part_of_the_proof(bad):
 def test_an_asymmetric_matrix_is_one_matrix(dtype):
     rng = np.random.default_rng(6)
     size = 3e-4 if dtype == np.float32 else 1e-8
-    for _ in range(20):
+    for _ in range(8):
         A = np.eye(4) + 0.5 + size * rng.uniform(-0.3, 0.3, (4, 4))
         A = A.astype(dtype)
         covariance = as_covariance(A, kind="covariance")
@@ -265,7 +265,7 @@ def test_an_asymmetric_matrix_is_one_matrix(dtype):
 @pytest.mark.parametrize("ratio", [1.0, 1e10])
 def test_what_a_deflation_cancels_is_in_the_margin(deflation, ratio):
     rng = np.random.default_rng(7)
-    for _ in range(10):
+    for _ in range(4):
         x = np.abs(rng.standard_normal(5))
         B = rng.standard_normal((5, 5))
         A = ratio * np.outer(x, x) + B @ B.T
@@ -288,7 +288,7 @@ def test_what_a_deflation_cancels_is_in_the_margin(deflation, ratio):
 
 
 def test_a_deflation_hands_on_what_its_covariance_is_off_by():
-    """Errors far above rounding, at their worst: the deflated matrix is off by no more than said."""
+    """Errors far above rounding, at their worst: the deflated matrix is off by as much as said."""
     rng = np.random.default_rng(12)
     for _ in range(50):
         B = rng.standard_normal((6, 6))
@@ -360,7 +360,7 @@ def test_variances_that_underflow_are_refused(scale):
 
 def test_lower_is_never_above_the_value():
     rng = np.random.default_rng(11)
-    for _ in range(60):
+    for _ in range(25):
         X = rng.standard_normal((12, 6))
         k = int(rng.integers(2, 6))
         m = int(rng.integers(1, k + 1))
