@@ -101,13 +101,14 @@ class DataCovariance(Covariance):
     def from_moments(cls, X: Any, columns: Columns, *, scale: bool | FloatArray, ddof: int) -> Self:
         """Build from X and what was computed of its columns."""
         variances = columns.squares / (X.shape[0] - ddof)
-        divisors = np.ones_like(variances)
         if isinstance(scale, np.ndarray):
-            divisors = scale
-        elif scale:
-            divisors = np.sqrt(np.where(variances > 0, variances, 1.0))
+            divisors, standardised = scale, False
+        else:
+            standardised = bool(scale)
+            varies = (variances > 0) & standardised
+            divisors = np.sqrt(np.where(varies, variances, 1.0))
         variances = variances / divisors**2
-        return cls(X, columns.mean, divisors, variances, ddof, scale is True, columns.rest)
+        return cls(X, columns.mean, divisors, variances, ddof, standardised, columns.rest)
 
     def entry_errors(self) -> FloatArray:
         """See `Covariance.entry_errors`; the same for all ways to keep the same numbers.
