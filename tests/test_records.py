@@ -1,7 +1,7 @@
 """Records of fits: what goes in comes out, every claim is checked, and runs are reproducible."""
 
 import zipfile
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -24,6 +24,7 @@ from kspan import (
 from kspan.datasets import load_pitprops
 from kspan.progress import Status
 from kspan.proofs.check.witnesses import SampleWitness
+from kspan.solvers import EM, IPU, registry
 from tests.out_of_core import npy
 
 ESTIMATORS = {
@@ -508,3 +509,34 @@ def test_names_and_parameters_are_plain(wine):
     assert "callback" not in record.parameters
     assert record.parameters["random_state"] == 0
     assert set(record.selected_names) <= set(data.feature_names)
+
+
+@dataclass(frozen=True, eq=False)
+class Proving(IPU):
+    """A method from another package that wants its answer proved."""
+
+    name = "proving"
+    proof_level = "fast"
+
+
+def test_a_method_of_somebody_else_may_ask_for_a_proof(wine):
+    model = FeatureSparsePCA(2, 3, solver=Proving(), random_state=0).fit(wine)
+    assert model.certificate_.level == "fast"
+    FitRecord.from_estimator(model, wine).verify(wine)
+
+
+@dataclass(frozen=True, eq=False)
+class Projecting(EM):
+    """A method with another deflation than most, unless told."""
+
+    name = "projecting"
+    deflation: str = "projection"
+
+
+def test_the_deflation_is_that_of_the_method(wine, monkeypatch):
+    model = NonnegativeSparsePCA(2, 3, solver=Projecting(), certify="fast", random_state=0)
+    record = FitRecord.from_estimator(model.fit(wine), wine)
+    record.verify(wine)
+    monkeypatch.setattr(registry, "_FROM_ABOVE", [*registry._FROM_ABOVE, Projecting])
+    named = replace(record, parameters={**record.parameters, "solver": "projecting"})
+    named.verify(wine)

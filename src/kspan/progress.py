@@ -126,7 +126,12 @@ class Progress:
         """The share of the optimum that may be lost, at most; None without an upper bound."""
         if self.upper is None:
             return None
-        return (self.upper - self.objective) / self.upper if self.upper > 0 else 0.0
+        return relative_gap(self.objective, self.upper)
+
+
+def relative_gap(lower: float, upper: float) -> float:
+    """Return the share of `upper` that `lower` may be short of the optimum, at most."""
+    return max(0.0, (upper - lower) / upper) if upper > 0 else 0.0
 
 
 Callback = Callable[[Progress], bool | None]

@@ -54,7 +54,7 @@ def inside(question):
     """The same question on its allowed features alone."""
     A, m, choice, best, rng = question
     places = choice.features
-    return KnownMatrix(A).on(places), m, choice.on(places), best, rng
+    return KnownMatrix.exact(A).on(places), m, choice.on(places), best, rng
 
 
 def sizes(rng):
@@ -123,7 +123,7 @@ def test_positive_eigenvalue_sum_counts_positive_ones_only():
 @given(questions())
 def test_trace_bound(question):
     A, m, choice, best, _ = question
-    bound = trace_bound(KnownVariances(np.diagonal(A)), m, choice)
+    bound = trace_bound(KnownVariances.exact(np.diagonal(A)), m, choice)
     assert holds(bound.value, best)
     assert bound.ky_fan == 0.0
     if m == choice.size:  # then it is the answer
@@ -138,15 +138,15 @@ def test_row_bound(question):
 
 def test_row_bound_of_a_diagonal_matrix_is_exact():
     A = np.diag([1.0, 4.0, 2.0, 3.0])
-    assert row_bound(KnownMatrix(A), 2, any_of(4, 3)) == pytest.approx(7.0, rel=1e-12)
+    assert row_bound(KnownMatrix.exact(A), 2, any_of(4, 3)) == pytest.approx(7.0, rel=1e-12)
 
 
 def test_row_bound_scales_the_rows():
     """Rank one with unequal variances: the scaled discs are exact, the plain ones are not."""
     x = np.array([4.0, 1.0, 0.25])
-    assert row_bound(KnownMatrix(np.outer(x, x)), 1, any_of(3, 3)) < 1.4 * (x @ x)
+    assert row_bound(KnownMatrix.exact(np.outer(x, x)), 1, any_of(3, 3)) < 1.4 * (x @ x)
     plain = (x * x.sum()).max()
-    assert row_bound(KnownMatrix(np.outer(x, x)), 1, any_of(3, 3)) <= plain * (1 + 1e-12)
+    assert row_bound(KnownMatrix.exact(np.outer(x, x)), 1, any_of(3, 3)) <= plain * (1 + 1e-12)
 
 
 # --- the dual bound
@@ -158,7 +158,7 @@ def test_dual_bound_of_any_factor(question):
     known, m, choice, best, rng = inside(question)
     A, d = known.A, known.n_features
     F = rng.standard_normal((d, rng.integers(0, d + 2))) * np.sqrt(sizes(rng))
-    bound = dual_bound(KnownMatrix(A), F, m, choice)
+    bound = dual_bound(KnownMatrix.exact(A), F, m, choice)
     assert holds(bound.value, best)
     assert (bound.scores >= (F * F).sum(axis=1) * (1 - 1e-15)).all()
     exact = np.linalg.eigvalsh(A - F @ F.T)[-m:].sum()
@@ -175,7 +175,7 @@ def test_dual_bound_of_the_named_factors(question):
     assert holds(nothing.value, best)
     assert nothing.value == pytest.approx(np.linalg.eigvalsh(A)[-m:].sum(), rel=1e-10, abs=1e-12)
     trace = dual_bound(known, None, m, choice)
-    assert trace.value == trace_bound(KnownVariances(np.diagonal(A)), m, choice).value
+    assert trace.value == trace_bound(KnownVariances.exact(np.diagonal(A)), m, choice).value
     values, vectors = np.linalg.eigh(A)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     assert dual_bound(known, root, m, choice).value == pytest.approx(trace.value, rel=1e-9)
@@ -199,7 +199,7 @@ def test_strengthened_bound_of_any_rows(question):
 def test_good_rows_beat_the_plain_bound():
     """Otherwise the test above could pass with a strengthening that does nothing."""
     A = random_psd(np.random.default_rng(0), 6, "gaussian") / 16
-    known, F, choice = KnownMatrix(A), np.zeros((6, 0)), any_of(6, 3)
+    known, F, choice = KnownMatrix.exact(A), np.zeros((6, 0)), any_of(6, 3)
     plain = dual_bound(known, F, 1, choice).value
     P = np.outer(*2 * [np.linalg.eigh(A)[1][:, -1]])
     extras = [
@@ -241,8 +241,8 @@ def test_low_rank_dual_bound_is_the_dual_bound(seed, n, d, r):
     forced = np.arange(d) < rng.integers(0, k + 1)
     A = X.T @ X
     choice = choice_of(forced, k)
-    low_rank = low_rank_dual_bound(KnownFactor(X), F, m, choice)
-    whole = dual_bound(KnownMatrix(A), F, m, choice)
+    low_rank = low_rank_dual_bound(KnownFactor.exact(X), F, m, choice)
+    whole = dual_bound(KnownMatrix.exact(A), F, m, choice)
     # QR is backward stable: errors are a multiple of u times what was put in.
     error = 1e-11 * ((X * X).sum() + (F * F).sum())
     assert abs(low_rank.value - whole.value) <= error
@@ -267,16 +267,28 @@ def test_split_bound_of_any_witness(question):
         rng.uniform(-0.3, 1.0, t) * sizes(rng),  # rows without a positive weight are idle
     )
     value = split_bound(
-        KnownMatrix(A).on(T), KnownVariances(np.diagonal(A)), T, factor, cones, m, choice
+        KnownMatrix.exact(A).on(T),
+        KnownVariances.exact(np.diagonal(A)),
+        T,
+        factor,
+        cones,
+        m,
+        choice,
     )
     assert holds(value, best)
 
 
 def test_split_bound_without_an_inside_is_the_trace_bound():
     A = random_psd(np.random.default_rng(0), 6, "gaussian")
-    none, nothing = np.empty(0, dtype=np.intp), KnownMatrix(np.empty((0, 0)))
+    none, nothing = np.empty(0, dtype=np.intp), KnownMatrix.exact(np.empty((0, 0)))
     value = split_bound(
-        nothing, KnownVariances(np.diagonal(A)), none, np.empty((0, 0)), Cones(), 2, any_of(6, 3)
+        nothing,
+        KnownVariances.exact(np.diagonal(A)),
+        none,
+        np.empty((0, 0)),
+        Cones(),
+        2,
+        any_of(6, 3),
     )
     assert value == pytest.approx(np.sort(np.diagonal(A))[-3:].sum(), rel=1e-12)
 
@@ -303,7 +315,7 @@ def test_sample_bound_of_any_witness(seed, r, d, near):
     floor = float(rng.uniform(0.1, 1) * sizes(rng))
     choice = choice_of(forced, k, allowed)
     try:
-        value = sample_bound(KnownFactor(X), active, vectors, common, floor, m, choice)
+        value = sample_bound(KnownFactor.exact(X), active, vectors, common, floor, m, choice)
     except FloatingPointError:
         assert np.linalg.cond(common @ common.T + floor * np.eye(r)) > 1e8
         return
@@ -316,14 +328,16 @@ def test_sample_bound_with_nothing_active_and_one_metric_is_the_trace_bound():
     """p = 0, Λ = 0: s_i = ‖x_i‖²/τ, and the bound is τ times the sum of the k largest."""
     X = np.random.default_rng(0).standard_normal((3, 6))
     none, empty = np.empty(0, dtype=np.intp), np.empty((3, 0))
-    value = sample_bound(KnownFactor(X), none, empty, empty, 0.7, 2, any_of(6, 3))
+    value = sample_bound(KnownFactor.exact(X), none, empty, empty, 0.7, 2, any_of(6, 3))
     assert value == pytest.approx(np.sort((X * X).sum(axis=0))[-3:].sum(), rel=1e-10)
 
 
 def test_sample_bound_with_everything_active_is_the_top_eigenvalues():
     """p_i = x_i: nothing is left over, and Σ x_ix_i' has the eigenvalues of A."""
     X = np.random.default_rng(0).standard_normal((3, 6))
-    value = sample_bound(KnownFactor(X), np.arange(6), X, np.empty((3, 0)), 0.7, 2, any_of(6, 3))
+    value = sample_bound(
+        KnownFactor.exact(X), np.arange(6), X, np.empty((3, 0)), 0.7, 2, any_of(6, 3)
+    )
     assert value == pytest.approx(np.linalg.eigvalsh(X @ X.T)[-2:].sum(), rel=1e-10)
 
 
@@ -336,7 +350,7 @@ def test_a_metric_out_of_all_proportion_is_no_proof(exponent):
     for vectors in (0.3 * X, 1.2 * X):
         try:
             value = sample_bound(
-                KnownFactor(X), np.arange(6), vectors, empty, 10.0**exponent, 1, any_of(6, 3)
+                KnownFactor.exact(X), np.arange(6), vectors, empty, 10.0**exponent, 1, any_of(6, 3)
             )
         except FloatingPointError:
             continue
@@ -345,7 +359,7 @@ def test_a_metric_out_of_all_proportion_is_no_proof(exponent):
 
 # --- witnesses that are none
 
-A3, TWO3 = KnownMatrix(np.diag([3.0, 2.0, 1.0])), any_of(3, 2)
+A3, TWO3 = KnownMatrix.exact(np.diag([3.0, 2.0, 1.0])), any_of(3, 2)
 BAD = [np.nan, np.inf, -np.inf, 1e200]  # the last one is finite, but its square is not
 
 
@@ -356,7 +370,7 @@ def test_dual_bounds_refuse_what_is_not_finite(bad):
     with pytest.raises(FloatingPointError):
         dual_bound(A3, F, 1, TWO3)
     with pytest.raises(FloatingPointError):
-        low_rank_dual_bound(KnownFactor(np.ones((1, 3))), F, 1, TWO3)
+        low_rank_dual_bound(KnownFactor.exact(np.ones((1, 3))), F, 1, TWO3)
 
 
 def test_dual_bound_refuses_a_factor_of_another_size():
@@ -386,14 +400,16 @@ def test_split_bound_refuses_what_is_not_finite(part, bad):
     parts[part] = np.full_like(parts[part], bad)
     factor = parts.pop("factor")
     with pytest.raises(FloatingPointError):
-        split_bound(A3, KnownVariances(A3.variances), np.arange(3), factor, Cones(**parts), 1, TWO3)
+        split_bound(
+            A3, KnownVariances.exact(A3.variances), np.arange(3), factor, Cones(**parts), 1, TWO3
+        )
 
 
 def sample_parts(**changes):
     """The arguments of `sample_bound` for three features, with changes."""
     parts = {
-        "known": KnownFactor(np.ones((2, 3))), "active": np.arange(3), "vectors": np.ones((2, 3)),
-        "common": np.ones((2, 1)), "floor": 1.0, "m": 1, "choice": TWO3,
+        "known": KnownFactor.exact(np.ones((2, 3))), "active": np.arange(3),
+        "vectors": np.ones((2, 3)), "common": np.ones((2, 1)), "floor": 1.0, "m": 1, "choice": TWO3,
     }  # fmt: skip
     return {**parts, **changes}
 
@@ -472,10 +488,15 @@ def test_the_margin_is_that_of_the_worst_error(m):
     errors = np.array([0.3, 0.2, 0.1])
     known = KnownMatrix(A, 1.0, Uncertainty(errors, np.zeros(3), np.zeros(3)))
     F = np.zeros((3, 0))
-    more = dual_bound(known, F, m, choice).value - dual_bound(KnownMatrix(A), F, m, choice).value
+    more = (
+        dual_bound(known, F, m, choice).value - dual_bound(KnownMatrix.exact(A), F, m, choice).value
+    )
     assert more == pytest.approx(np.sqrt(m) * 0.5, rel=1e-9)
     unseen = KnownMatrix(A, 1.0, Uncertainty(np.zeros(3), errors, np.zeros(3)))
-    more = dual_bound(unseen, F, m, choice).value - dual_bound(KnownMatrix(A), F, m, choice).value
+    more = (
+        dual_bound(unseen, F, m, choice).value
+        - dual_bound(KnownMatrix.exact(A), F, m, choice).value
+    )
     assert more == pytest.approx(errors[:m].sum(), rel=1e-9)
 
 
@@ -484,15 +505,15 @@ def test_a_matrix_that_lacks_psd_is_bounded_all_the_same():
     A = np.array([[1.0, 1.01], [1.01, 1.0]])
     slack = Uncertainty(np.zeros(2), np.zeros(2), np.full(2, 0.01))
     variances = KnownVariances(np.diagonal(A), 1.0, slack)
-    assert trace_bound(KnownVariances(np.diagonal(A)), 1, any_of(2, 2)).value < 2.01
+    assert trace_bound(KnownVariances.exact(np.diagonal(A)), 1, any_of(2, 2)).value < 2.01
     assert trace_bound(variances, 1, any_of(2, 2)).value >= 2.01
 
 
 def test_a_leaf_may_have_no_optimum_of_its_own():
     both = np.array([[2.0, -1.0], [-1.0, 1.0]])
-    assert has_no_interior_optimum(KnownMatrix(both))
-    assert not has_no_interior_optimum(KnownMatrix(np.abs(both)))
-    assert not has_no_interior_optimum(KnownMatrix(np.eye(2))), "not simple"
-    assert not has_no_interior_optimum(KnownMatrix(np.ones((1, 1))))
+    assert has_no_interior_optimum(KnownMatrix.exact(both))
+    assert not has_no_interior_optimum(KnownMatrix.exact(np.abs(both)))
+    assert not has_no_interior_optimum(KnownMatrix.exact(np.eye(2))), "not simple"
+    assert not has_no_interior_optimum(KnownMatrix.exact(np.ones((1, 1))))
     nothing = Uncertainty(np.ones(2), np.zeros(2), np.zeros(2))
     assert not has_no_interior_optimum(KnownMatrix(both, 1.0, nothing)), "nothing is known of A"

@@ -93,7 +93,7 @@ def test_cone_bound_of_any_witness(drawn):
         rng.random((d, d)) * size * rng.random() * (rng.random((d, d)) < 0.5),
     )
     factor = rng.standard_normal((d, rng.integers(0, d + 1))) * np.sqrt(size / d) * rng.random()
-    bound = cone_bound(KnownMatrix(A), factor, cones, 1, any_of(d, k, at_most=True))
+    bound = cone_bound(KnownMatrix.exact(A), factor, cones, 1, any_of(d, k, at_most=True))
     assert bound.value >= nonnegative_optimum(A, k) * (1 - 1e-12)
 
 
@@ -107,8 +107,10 @@ def test_split_bound_of_any_witness(drawn):
     t = inside.size
     factor = rng.standard_normal((t, t)) * np.sqrt(size / d) * rng.random()
     cones = Cones(signs=rng.random((t, t)) * size * rng.random())
-    known, choice = KnownMatrix(A).on(inside), any_of(d, k, at_most=True)
-    value = split_bound(known, KnownVariances(np.diagonal(A)), inside, factor, cones, 1, choice)
+    known, choice = KnownMatrix.exact(A).on(inside), any_of(d, k, at_most=True)
+    value = split_bound(
+        known, KnownVariances.exact(np.diagonal(A)), inside, factor, cones, 1, choice
+    )
     assert value >= nonnegative_optimum(A, k) * (1 - 1e-12)
 
 
@@ -116,7 +118,7 @@ def test_negative_multipliers_are_refused():
     N = np.zeros((3, 3))
     N[0, 1] = -0.1
     with pytest.raises(FloatingPointError, match="negative"):
-        cone_bound(KnownMatrix(np.eye(3)), np.zeros((3, 0)), Cones(signs=N), 1, any_of(3, 2))
+        cone_bound(KnownMatrix.exact(np.eye(3)), np.zeros((3, 0)), Cones(signs=N), 1, any_of(3, 2))
 
 
 @examples(100)
@@ -151,7 +153,7 @@ def test_completed_signs_prove_an_optimum_from_a_rough_multiplier():
     for _ in range(20):
         relax.step()
     factor, cones = relax.witness()
-    rough = cone_bound(KnownMatrix(A / 20), factor, cones, 1, any_of(12, 12)).value * 20
+    rough = cone_bound(KnownMatrix.exact(A / 20), factor, cones, 1, any_of(12, 12)).value * 20
     assert rough > best * (1 + 1e-7)
     x = max((climb_support(A, rng.random(12)) for _ in range(50)), key=lambda found: found[1])[0]
     N = complete_signs(A, x, 20 * cones.signs)
@@ -183,7 +185,10 @@ def test_the_relaxation_agrees_with_cvxpy():
         if i % 20 == 0:
             factor, cones = relax.witness()
             best = min(
-                best, cone_bound(KnownMatrix(A), factor, cones, 1, any_of(d, k, at_most=True)).value
+                best,
+                cone_bound(
+                    KnownMatrix.exact(A), factor, cones, 1, any_of(d, k, at_most=True)
+                ).value,
             )
     assert best >= value * (1 - 1e-6)
     assert best <= value * (1 + 1e-3)

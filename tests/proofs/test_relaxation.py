@@ -56,7 +56,7 @@ def test_the_value_is_that_of_a_conic_solver(d, m, k, kind):
     value = by_clarabel(A, m, k)
     relax = solved(A, m, k)
     assert relax.upper == pytest.approx(value, rel=1e-4)
-    bound = dual_bound(KnownMatrix(A), relax.witness(), m, any_of(d, k))
+    bound = dual_bound(KnownMatrix.exact(A), relax.witness(), m, any_of(d, k))
     assert bound.value == pytest.approx(value, rel=1e-4)
 
 
@@ -74,7 +74,7 @@ def test_forced_features_and_offsets_against_a_conic_solver():
     relax = solved(C, 2, 5, forced=forced, offset=offset)
     assert relax.upper == pytest.approx(value, rel=1e-4)
     # The rigorous bound of the same witness adds H, β and the offset itself.
-    bound = dual_bound(KnownMatrix(A), relax.witness(), 2, choice_of(forced, 5), extra)
+    bound = dual_bound(KnownMatrix.exact(A), relax.witness(), 2, choice_of(forced, 5), extra)
     assert bound.value == pytest.approx(value, rel=1e-4)
 
 
@@ -95,7 +95,7 @@ def test_every_iterate_carries_a_bound(case, n_steps):
     relax = relaxed(A, m, k, forced)
     relax.run(n_steps)
     best = all_values(A, m, k, np.flatnonzero(forced))[1].max()
-    bound = dual_bound(KnownMatrix(A), relax.witness(), m, choice_of(forced, k))
+    bound = dual_bound(KnownMatrix.exact(A), relax.witness(), m, choice_of(forced, k))
     assert bound.value >= best - 1e-13
     # `upper` is the same bound with m·θ for the Ky Fan sum, which is never smaller. It is an
     # estimate: the factor keeps half the digits where an eigenvalue is near zero.

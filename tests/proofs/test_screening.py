@@ -30,7 +30,7 @@ def screened(draw, max_d=8):
         relax = Relaxation(A, m, choice_of(forced, k))
         relax.run(draw(st.integers(0, 15)))
         F = relax.witness() if relax.witness() is not None else F
-    bound = dual_bound(KnownMatrix(A), F, m, choice_of(forced, k))
+    bound = dual_bound(KnownMatrix.exact(A), F, m, choice_of(forced, k))
     supports, values = all_values(A, m, k, np.flatnonzero(forced))
     return d, k, forced, bound, supports, values
 
@@ -106,7 +106,7 @@ def test_nothing_is_cut_when_nothing_is_left_to_choose(n_forced, k):
 def test_a_smaller_bound_from_elsewhere_would_lose_features():
     """Why the value must be that of the same witness (§12.3): here it would cut the optimum."""
     A = np.diag([1.0, 0.9, 0.8])
-    bound = dual_bound(KnownMatrix(A), np.sqrt(np.diag([0.0, 0.0, 0.5])), 1, any_of(3, 1))
+    bound = dual_bound(KnownMatrix.exact(A), np.sqrt(np.diag([0.0, 0.0, 0.5])), 1, any_of(3, 1))
     best = 1.0
     assert not np.isin(0, screen(bound, any_of(3, 1), best).removed)
     mixed = Bound(best, bound.scores, bound.ky_fan)

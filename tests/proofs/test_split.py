@@ -90,7 +90,7 @@ def test_the_cones_are_worth_something():
     proof = solved(matrix_problem(A, 1, 4), 10, n_iter=240)
     witness = proof.witness
     plain = split_bound(
-        KnownMatrix(A / witness.scale), KnownVariances(np.diagonal(A) / witness.scale),
+        KnownMatrix.exact(A / witness.scale), KnownVariances.exact(np.diagonal(A) / witness.scale),
         np.arange(10),
         witness.factor, Cones(), 1, any_of(10, 4),
     )  # fmt: skip

@@ -1,5 +1,6 @@
 """Methods by name: found where they are, described, with typed options, and those of one's own."""
 
+import subprocess
 import sys
 import textwrap
 from dataclasses import MISSING, dataclass, fields
@@ -94,8 +95,14 @@ def test_every_method_says_what_it_is(method):
         assert made.init is None or made.init in method.starts
         with pytest.raises(ValueError, match=r"init must be one of \[.*\] or an array, got 'warm'"):
             method(init="warm")
-    if method is not methods_for(RowSparseProblem)["exact"]:  # it lives above this layer
-        assert getattr(kspan.solvers, method.__name__) is method
+    assert getattr(kspan.solvers, method.__name__) is method
+    assert method.__name__ in dir(kspan.solvers)
+
+
+def test_what_a_method_is_made_from_is_there():
+    """In an interpreter that has imported nothing else."""
+    names = "Exact, RowSparseMethod, NonnegativeMethod, OneByOneMethod, checked, counted"
+    subprocess.run([sys.executable, "-c", f"from kspan.solvers import {names}"], check=True)
 
 
 def test_what_is_not_there():

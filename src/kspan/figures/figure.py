@@ -52,7 +52,7 @@ class Figure:
     @classmethod
     def from_record(cls, record: Any, *args: Any, **asked: Any) -> Self:
         """Return the figure of a saved fit."""
-        raise NotImplementedError
+        raise NothingToDraw(f"{cls.__name__} is not made from a fit; see how its class is.")
 
     @classmethod
     def from_estimator(

@@ -10,7 +10,7 @@ belongs here and nowhere else.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import combinations, islice
 from math import comb
 from numbers import Integral
@@ -132,11 +132,8 @@ class Choice:
 
     def same_as(self, other: "Choice") -> bool:
         """Say whether both have the same supports, by what they are made of."""
-        return (
-            (self.size, self.at_most) == (other.size, other.at_most)
-            and np.array_equal(self.forced, other.forced)
-            and np.array_equal(self.allowed, other.allowed)
-        )
+        names = [part.name for part in fields(self)]
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
 
     def objection(self, support: Index) -> str | None:
         """Say why a support, features each named once, is not feasible; None if it is."""

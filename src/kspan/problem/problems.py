@@ -20,7 +20,7 @@ from kspan.problem.solution import Candidate, LoadingsSolution, Solution
 STACK_LIMIT = 32
 
 # W'W may differ from the identity by this much.
-ORTHONORMAL = 1e-9
+LENGTH_SLACK = 1e-9
 
 
 def explained_at_least(
@@ -37,7 +37,7 @@ def explained_at_least(
     if not (isinstance(W, np.ndarray) and W.dtype == np.float64 and W.shape == (k, m)):
         raise ValueError("weights: do not fit the support")
     distance = float(np.linalg.norm(W.T @ W - np.eye(m))) if np.isfinite(W).all() else np.inf
-    if not distance <= ORTHONORMAL:
+    if not distance <= LENGTH_SLACK:
         raise ValueError("weights: are not orthonormal")
     trace = float(covariance.diagonal()[support].sum())
     if covariance.is_wide and k > (covariance.n_samples or 0):

@@ -10,7 +10,7 @@ import numpy as np
 
 from kspan.arrays import FloatArray, Index
 from kspan.problem import Choice, HasChoice
-from kspan.progress import Status
+from kspan.progress import Status, relative_gap
 
 # All kinds of witnesses are imported here: files may hold any of them.
 from kspan.proofs.check import net_bound, tree  # noqa: F401
@@ -98,7 +98,7 @@ class Certificate(HasChoice):
     @property
     def gap(self) -> float:
         """The share of the optimum that may be lost, at most."""
-        return (self.upper - self.lower) / self.upper if self.upper > 0 else 0.0
+        return relative_gap(self.lower, self.upper)
 
     @property
     def method(self) -> str:

@@ -11,7 +11,7 @@ from kspan.problem import Choice
 from kspan.proofs.check.claims import CertificateError, Problem, need
 
 # No honest witness needs a matrix of more features.
-MOST_FEATURES = 5000
+LARGEST_MATRIX = 5000
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,15 +96,17 @@ class KnownMatrix:
     A : (n, n) array, exactly symmetric, in units of `scale`
     scale : a power of four
     uncertainty : Uncertainty
-        How well it is known; zero if nothing is said.
+        How well it is known.
     """
 
     A: FloatArray
-    scale: float = 1.0
-    uncertainty: Uncertainty = None  # type: ignore[assignment]  # filled in below
+    scale: float
+    uncertainty: Uncertainty
 
-    def __post_init__(self) -> None:
-        _fill_in(self, len(self.A))
+    @classmethod
+    def exact(cls, A: FloatArray, scale: float = 1.0) -> "KnownMatrix":
+        """Take a matrix as it stands."""
+        return cls(A, scale, Uncertainty.none(len(A)))
 
     @classmethod
     def of(cls, problem: Problem, features: Index, scale: float | None = None) -> "KnownMatrix":
@@ -112,7 +114,9 @@ class KnownMatrix:
 
         Features that may not be chosen are zero: they may be too large for the scale.
         """
-        need(features.size <= MOST_FEATURES, f"witness: needs a matrix of {features.size} features")
+        need(
+            features.size <= LARGEST_MATRIX, f"witness: needs a matrix of {features.size} features"
+        )
         scale = data_scale(problem) if scale is None else checked_scale(problem, scale)
         A = problem.covariance.submatrix(features)
         out = np.flatnonzero(~problem.choice.allowed[features])
@@ -160,11 +164,13 @@ class KnownVariances:
     """
 
     variances: FloatArray
-    scale: float = 1.0
-    uncertainty: Uncertainty = None  # type: ignore[assignment]  # filled in below
+    scale: float
+    uncertainty: Uncertainty
 
-    def __post_init__(self) -> None:
-        _fill_in(self, self.variances.size)
+    @classmethod
+    def exact(cls, variances: FloatArray, scale: float = 1.0) -> "KnownVariances":
+        """Take variances as they stand."""
+        return cls(variances, scale, Uncertainty.none(variances.size))
 
     @classmethod
     def of(cls, problem: Problem, scale: float | None = None) -> "KnownVariances":
@@ -187,11 +193,13 @@ class KnownFactor:
     """
 
     X: FloatArray
-    scale: float = 1.0
-    uncertainty: Uncertainty = None  # type: ignore[assignment]  # filled in below
+    scale: float
+    uncertainty: Uncertainty
 
-    def __post_init__(self) -> None:
-        _fill_in(self, self.X.shape[1])
+    @classmethod
+    def exact(cls, X: FloatArray, scale: float = 1.0) -> "KnownFactor":
+        """Take a factor as it stands."""
+        return cls(X, scale, Uncertainty.none(X.shape[1]))
 
     @classmethod
     def of(
@@ -208,12 +216,6 @@ class KnownFactor:
         if features is None:
             return cls(X, scale, known)
         return cls(X[:, features], scale, known.on(features))
-
-
-def _fill_in(known: "KnownMatrix | KnownVariances | KnownFactor", n_features: int) -> None:
-    """Take numbers as exact when nothing is said."""
-    if getattr(known, "uncertainty", None) is None:
-        object.__setattr__(known, "uncertainty", Uncertainty.none(n_features))
 
 
 def data_error(problem: Problem) -> float:

@@ -78,9 +78,9 @@ def shifted_factor(values: FloatArray, vectors: FloatArray, m: int, choice: Choi
     for sigma in (*np.linspace(0.0, leading[-1], 13), leading[0]):
         shift = np.maximum(leading - sigma, 0.0)
         left = np.sort(np.concatenate([leading - shift, rest]))[::-1][:m].sum()
-        scores = np.sort(squares @ shift)[::-1][: choice.size].sum()
-        if left + scores < best:
-            best, best_shift = left + scores, shift
+        value = float(left) + choice.best_sum(squares @ shift)
+        if value < best:
+            best, best_shift = value, shift
     used = best_shift > 0
     factor: FloatArray = vectors[:, :m][:, used] * np.sqrt(best_shift[used])
     return factor

@@ -149,7 +149,7 @@ class NonnegativeBranchAndBound(BranchAndBound):
             start[places] = 1.0
         else:
             weights = np.maximum(np.diagonal(relax.P).astype(np.float64), 0.0)
-            chosen = np.argsort(-weights, kind="stable")[: node.choice.size]
+            chosen = node.choice.select(weights)
             start[chosen] = np.sqrt(weights[chosen])
             if not start.any():
                 start[int(np.argmax(np.diagonal(A)))] = 1.0

@@ -10,7 +10,7 @@ import numpy as np
 from kspan.arrays import FloatArray, Index
 from kspan.linalg.rounding import IMPROVEMENT
 from kspan.problem import Candidate, Choice
-from kspan.progress import Monitor, Status
+from kspan.progress import Monitor, Status, relative_gap
 from kspan.proofs.check.certificate import OPTIMAL_GAP, Certificate
 from kspan.proofs.check.claims import CertificateError, Problem, Witness
 from kspan.proofs.check.known import KnownMatrix, data_error
@@ -102,9 +102,12 @@ class Proof:
     def certificate(self, level: str) -> Certificate:
         """Put the certificate together."""
         problem, lower, upper = self.problem, self.lower, self.upper
-        gap = (upper - lower) / upper if upper > 0 else 0.0
         status = Status.TIME_LIMIT if self.hurried else Status.BOUNDED
-        status = Status.OPTIMAL if gap <= OPTIMAL_GAP else self.monitor.stopped or status
+        status = (
+            Status.OPTIMAL
+            if relative_gap(lower, upper) <= OPTIMAL_GAP
+            else self.monitor.stopped or status
+        )
         proved_in, proved_out = self.witness.settled(lower)
         self.note()
         return Certificate(

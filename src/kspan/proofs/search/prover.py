@@ -38,6 +38,7 @@ from kspan.proofs.search.proof import Heuristic, Proof
 from kspan.proofs.search.relaxation import Relaxation
 from kspan.proofs.search.tree_state import Budgets, Keeper, TreeState
 from kspan.proofs.search.wide_search import prove_by_samples, prove_by_split
+from kspan.storage import digest
 
 # A factor of B, and cones that go with it.
 Factor = tuple[FloatArray, Cones | None]
@@ -211,9 +212,9 @@ class Prover(ABC):
         if self.options.checkpoint is None:
             return None
         sha = hashlib.sha256(np.ascontiguousarray(known.A).tobytes())
-        choice, budgets = self.choice, replace(self.budgets, max_nodes=0)
-        rules = (choice.size, choice.at_most, choice.include.tolist(), choice.exclude.tolist())
-        sha.update(repr((known.scale, self.m, rules, budgets, self.problem.kind)).encode())
+        budgets = replace(self.budgets, max_nodes=0)
+        asked = (known.scale, self.m, digest(self.choice), budgets, self.problem.kind)
+        sha.update(repr(asked).encode())
         return Keeper(self.options.checkpoint, sha.hexdigest(), self.options.checkpoint_every)
 
     def keep_path(self, known: KnownMatrix, state: TreeState) -> None:

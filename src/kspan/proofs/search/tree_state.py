@@ -13,6 +13,7 @@ import numpy as np
 
 from kspan.arrays import Index
 from kspan.problem import Choice
+from kspan.progress import relative_gap
 from kspan.proofs.check.bounds import Strengthening, dual_bound
 from kspan.proofs.check.claims import Part
 from kspan.proofs.check.known import KnownMatrix
@@ -112,7 +113,7 @@ class TreeState(Part):
     @property
     def gap(self) -> float:
         """``(upper - lower) / upper``; 0 when both are 0."""
-        return max(0.0, (self.upper - self.lower) / self.upper) if self.upper > 0 else 0.0
+        return relative_gap(self.lower, self.upper)
 
     def best_open(self) -> Node | None:
         """The open node with the largest bound; ties to the older one."""

@@ -218,7 +218,7 @@ def _capped(values: FloatArray, m: int) -> FloatArray:
     return (values >= order[m - 1]).astype(float)
 
 
-CHECK_EVERY = 20  # iterations between two evaluations of the bound
+BOUND_EVERY = 20  # iterations between two evaluations of the bound
 
 
 def prove_by_split(proof: Proof, budgets: Budgets) -> None:
@@ -231,7 +231,7 @@ def prove_by_split(proof: Proof, budgets: Budgets) -> None:
     for iteration in range(1, budgets.split_iter + 1):
         relax.step()
         stop = proof.monitor.out_of_time() or iteration == budgets.split_iter
-        if iteration % CHECK_EVERY and not stop:
+        if iteration % BOUND_EVERY and not stop:
             continue
         witness = SplitWitness(known.scale, inside, *relax.witness())
         try:
@@ -249,11 +249,8 @@ def prove_by_split(proof: Proof, budgets: Budgets) -> None:
 
 def choose_inside(variances: FloatArray, size: int, support: Index, choice: Choice) -> Index:
     """Return T: the chosen and the forced features, and those of largest variance."""
-    keys = np.where(choice.allowed, variances, -1.0)
-    keys[support] = np.inf
-    keys[choice.forced] = np.inf
-    size = min(max(size, int(np.isinf(keys).sum())), choice.features.size)
-    return np.sort(np.argsort(-keys, kind="stable")[:size])
+    fixed = choice.settled(fixed=support)
+    return fixed.resized(max(size, fixed.include.size)).select(variances)
 
 
 def split_relaxation(problem: Problem, known: KnownMatrix, inside: Index) -> ConeRelaxation:
