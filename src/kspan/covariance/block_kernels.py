@@ -12,6 +12,7 @@ nearest double, and what that lacks (`rest`).
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
 from typing import Any
 
@@ -42,23 +43,13 @@ def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     return total, (a - (total - back)) + (b - back)
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Of the columns of some data: means, what the means lack, sums of squared deviations."""
-
-    mean: FloatArray
-    rest: FloatArray
-    squares: FloatArray
-
-    @classmethod
-    def around(cls, origin: FloatArray, shift: FloatArray, squares: FloatArray) -> "Columns":
-        """Build from means that are measured from an origin."""
-        with np.errstate(all="ignore"):
-            return cls(*two_sum(origin, shift), squares)
-
-
 # Stands for a sum of squares, none of which is a number that is not zero.
 UNDERFLOWN = 1e-310
+
+
+def squared(values: FloatArray) -> FloatArray:
+    """Return squares that are zero only where the values are."""
+    return np.where((values != 0) & (values * values == 0), UNDERFLOWN, values * values)
 
 
 def sums_of_squares(near: FloatArray) -> FloatArray:
@@ -70,30 +61,77 @@ def sums_of_squares(near: FloatArray) -> FloatArray:
     return squares
 
 
-def column_moments(X: NDArray[np.floating]) -> Columns:
-    """Return means and sums of squared deviations of the columns, in float64.
+@dataclass(frozen=True)
+class Moments:
+    """Of some rows, measured from an origin: how many, means, squared deviations.
 
-    One pass over X. Pieces of rows are centred on their own means and merged by the update of
-    Chan, Golub and LeVeque. NaN and infinity in X show up in the result.
+    A mean is the sum of `mean` and `rest`: a mean of numbers that are far from the origin is
+    rounded, and what is left when it is taken out of them has a mean of its own.
+    """
+
+    count: int
+    mean: FloatArray
+    rest: FloatArray
+    squares: FloatArray
+
+    @classmethod
+    def centring(cls, near: FloatArray) -> "Moments":
+        """Take the means out of rows, in place, and return what was found."""
+        mean = near.mean(axis=0)
+        near -= mean
+        rest = near.mean(axis=0)
+        near -= rest
+        return cls(len(near), mean, rest, sums_of_squares(near))
+
+    def apart(self, other: "Moments") -> FloatArray:
+        """Return the row that stands for the distance of two means in a sum of squares.
+
+        With δ the distance of the means of a and b rows, S = S_a + S_b + ab/(a+b) δδ' (Chan, Golub
+        and LeVeque).
+        """
+        weight = self.count * other.count / (self.count + other.count)
+        return np.sqrt(weight) * self._to(other)
+
+    def merged(self, other: "Moments") -> "Moments":
+        """Put two sets of rows together."""
+        total = self.count + other.count
+        mean, lost = two_sum(self.mean, self._to(other) * (other.count / total))
+        squares = self.squares + other.squares + squared(self.apart(other))
+        return Moments(total, mean, self.rest + lost, squares)
+
+    def _to(self, other: "Moments") -> FloatArray:
+        return (other.mean - self.mean) + (other.rest - self.rest)
+
+    def centre(self, origin: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the means as the nearest doubles, and what those lack."""
+        with np.errstate(all="ignore"):
+            mean, lacking = two_sum(origin, self.mean)
+            return two_sum(mean, lacking + self.rest)
+
+
+def column_moments(X: NDArray[np.floating]) -> tuple[FloatArray, Moments]:
+    """Return an origin, and the moments of the columns from there, in float64.
+
+    One pass over X, in pieces of rows that are merged. NaN and infinity in X show up in the result.
     """
     n, d = X.shape
-    by_columns = X.flags.f_contiguous and not X.flags.c_contiguous
-    mean, squares = np.zeros(d), np.zeros(d)
     origin = X[0].astype(np.float64)
     with np.errstate(all="ignore"):
-        for columns in block_slices(d, 8 * n) if by_columns else [slice(0, d)]:
-            seen = 0
-            for rows in block_slices(n, 8 * (columns.stop - columns.start)):
-                near = X[rows, columns] - origin[columns]  # float64, whatever X is
-                count = near.shape[0]
-                piece_mean = near.mean(axis=0)
-                near -= piece_mean
-                shift, total = piece_mean - mean[columns], seen + count
-                squares[columns] += sums_of_squares(near)
-                squares[columns] += shift * shift * (seen * count / total)
-                mean[columns] += shift * (count / total)
-                seen = total
-    return Columns.around(origin, mean, squares)
+        if not (X.flags.f_contiguous and not X.flags.c_contiguous):
+            return origin, _merged_rows(X, origin)
+        parts = [_merged_rows(X[:, columns], origin[columns]) for columns in block_slices(d, 8 * n)]
+    return origin, Moments(
+        n, *(np.concatenate([getattr(part, name) for part in parts])
+             for name in ("mean", "rest", "squares"))
+    )  # fmt: skip
+
+
+def _merged_rows(X: NDArray[np.floating], origin: FloatArray) -> Moments:
+    pieces = (
+        Moments.centring(X[rows] - origin)  # float64, whatever X is
+        for rows in block_slices(X.shape[0], 8 * X.shape[1])
+    )
+    return reduce(Moments.merged, pieces)
 
 
 # Of the pieces in which a block is worked on, so that it is read from memory once.
@@ -105,31 +143,18 @@ GRAM_BYTES = 4 * CACHE_BYTES
 
 
 @dataclass(frozen=True)
-class Moments:
-    """Of some rows, measured from an origin: how many, means, squared deviations, a product.
+class Sketched:
+    """Moments of some rows, and ``SΩ`` with S their squared deviations and given columns Ω."""
 
-    The product is ``SΩ`` with S the matrix of squared deviations and given columns Ω.
-    """
-
-    count: int
-    mean: FloatArray
-    squares: FloatArray
+    moments: Moments
     product: FloatArray
 
 
-def merge_moments(one: Moments, other: Moments, columns: FloatArray) -> Moments:
-    """Put two sets of rows together: the update of Chan, Golub and LeVeque.
-
-    With δ the distance of the means of a and b rows, S = S_a + S_b + ab/(a+b) δδ'.
-    """
-    total = one.count + other.count
-    shift, weight = other.mean - one.mean, one.count * other.count / total
-    return Moments(
-        total,
-        one.mean + shift * (other.count / total),
-        one.squares + other.squares + shift * shift * weight,
-        one.product + other.product + np.outer(shift, (shift @ columns) * weight),
-    )
+def merge_sketched(one: Sketched, other: Sketched, columns: FloatArray) -> Sketched:
+    """Put two sets of rows together."""
+    apart = one.moments.apart(other.moments)
+    product = one.product + other.product + np.outer(apart, apart @ columns)
+    return Sketched(one.moments.merged(other.moments), product)
 
 
 def product(X: Any, W: FloatArray) -> FloatArray:
@@ -154,50 +179,57 @@ def pieces(X: Any) -> Iterator[tuple[slice, Any]]:
         yield rows, X[rows]
 
 
-def moments(X: Any, origin: FloatArray, columns: FloatArray) -> Moments:
-    """Return the moments of a block."""
+def sketched_moments(X: Any, origin: FloatArray, columns: FloatArray) -> Sketched:
+    """Return the moments of a block, and a product."""
     with np.errstate(all="ignore"):  # what is not finite shows in the result
         if scipy.sparse.issparse(X):
-            return _sparse_moments(X, origin, columns)
-        found: Moments | None = None
+            return _sparse_sketched(X, origin, columns)
+        found: Sketched | None = None
         for _, part in pieces(X):
             near = part - origin  # float64, whatever X is
-            mean = near.mean(axis=0)
-            near -= mean
-            piece = Moments(len(near), mean, sums_of_squares(near), near.T @ (near @ columns))
-            found = piece if found is None else merge_moments(found, piece, columns)
+            piece = Sketched(Moments.centring(near), near.T @ (near @ columns))
+            found = piece if found is None else merge_sketched(found, piece, columns)
     assert found is not None
     return found
 
 
-def _sparse_moments(X: Any, origin: FloatArray, columns: FloatArray) -> Moments:
-    shift, squares = sparse_column_moments(X, origin)
-    scores = X @ columns - (origin + shift) @ columns
+def _sparse_sketched(X: Any, origin: FloatArray, columns: FloatArray) -> Sketched:
+    found = sparse_column_moments(X, origin)
+    mean, _ = found.centre(origin)
+    scores = X @ columns - mean @ columns
     # The scores sum to zero, so subtracting the mean afterwards costs no digits.
-    SΩ = np.asarray(X.T @ scores) - np.outer(origin + shift, scores.sum(axis=0))
-    return Moments(X.shape[0], shift, squares, SΩ)
+    SΩ = np.asarray(X.T @ scores) - np.outer(mean, scores.sum(axis=0))
+    return Sketched(found, SΩ)
 
 
-def sparse_column_moments(X: Any, origin: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return means from an origin, and sums of squared deviations, of a CSR or CSC matrix."""
+def _places(X: Any) -> Index:
+    """Return the columns of the stored entries of a CSR or CSC matrix."""
+    if X.format == "csr":
+        return np.asarray(X.indices)
+    return np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
+
+
+def sparse_column_moments(X: Any, origin: FloatArray) -> Moments:
+    """Return the moments of the columns of a CSR or CSC matrix, from an origin."""
     n, d = X.shape
-    places = X.indices if X.format == "csr" else np.repeat(np.arange(d), np.diff(X.indptr))
+    places = _places(X)
     with np.errstate(all="ignore"):  # what is not finite shows in the result
-        near = X.data.astype(np.float64) - origin[places]
+        near, zero = X.data.astype(np.float64) - origin[places], -origin
         empty = n - np.bincount(places, minlength=d)
-        shift = (np.bincount(places, weights=near, minlength=d) - empty * origin) / n
-        near -= shift[places]
-        around = np.bincount(places, weights=near * near, minlength=d)
-        squares = around + empty * (origin + shift) ** 2
+        means = []
+        for _ in range(2):  # the mean, and what is left of it
+            means.append((np.bincount(places, weights=near, minlength=d) + empty * zero) / n)
+            near, zero = near - means[-1][places], zero - means[-1]
+        squares = np.bincount(places, weights=near * near, minlength=d) + empty * zero * zero
         lost = (squares == 0)[places] & (near != 0)
         squares[places[lost]] = UNDERFLOWN
-        return shift, squares
+        return Moments(n, means[0], means[1], squares)
 
 
 def sparse_origin(X: Any) -> FloatArray:
     """Return an entry of every column that has no zeros, and zero for all others."""
     n, d = X.shape
-    places = X.indices if X.format == "csr" else np.repeat(np.arange(d), np.diff(X.indptr))
+    places = _places(X)
     origin = np.zeros(d)
     origin[places] = X.data
     return np.where(np.bincount(places, minlength=d) == n, origin, 0.0)
@@ -220,14 +252,20 @@ def transposed_product(X: Any, Z: FloatArray) -> FloatArray:
     return product(X.T, Z)
 
 
+def _centred(X: Any, mean: FloatArray, rest: FloatArray) -> Iterator[FloatArray]:
+    """Yield rows without their means, as dense arrays of moderate size."""
+    sparse = scipy.sparse.issparse(X)
+    for rows in block_slices(X.shape[0], 8 * mean.size, GRAM_BYTES):
+        near = (X[rows].toarray() if sparse else X[rows]) - mean  # float64, whatever X is
+        near -= rest
+        yield near
+
+
 def gram(X: Any, mean: FloatArray, rest: FloatArray) -> FloatArray:
     """Return the products of the centred columns with each other."""
     out = np.zeros((mean.size, mean.size))
-    sparse = scipy.sparse.issparse(X)
-    for rows in block_slices(X.shape[0], 8 * mean.size, GRAM_BYTES):
-        centred = (X[rows].toarray() if sparse else X[rows]) - mean  # float64, whatever X is
-        centred -= rest
-        out += centred.T @ centred
+    for near in _centred(X, mean, rest):
+        out += near.T @ near
     return out
 
 
@@ -235,12 +273,10 @@ def centred_product(
     X: Any, W: FloatArray, mean: FloatArray, rest: FloatArray, scale: FloatArray
 ) -> FloatArray:
     """Return ``C'CW`` for the centred and scaled columns C: no mean is taken out of a sum."""
-    out, sparse = np.zeros((mean.size, W.shape[1])), scipy.sparse.issparse(X)
-    for rows in block_slices(X.shape[0], 8 * mean.size, GRAM_BYTES):
-        centred = (X[rows].toarray() if sparse else X[rows]) - mean  # float64, whatever X is
-        centred -= rest
-        centred /= scale
-        out += centred.T @ (centred @ W)
+    out = np.zeros((mean.size, W.shape[1]))
+    for near in _centred(X, mean, rest):
+        near /= scale
+        out += near.T @ (near @ W)
     return out
 
 

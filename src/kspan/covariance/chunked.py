@@ -45,18 +45,17 @@ class ChunkedCovariance(DataCovariance):
             head = X.head(HEAD_ROWS).astype(np.float64)
             # From the first row, so that the mean of equal numbers is that number.
             origin = head[0] + (head - head[0]).mean(axis=0)
-        found: kernels.Moments = X.reduce(
-            partial(kernels.moments, origin=origin, columns=columns),
-            partial(kernels.merge_moments, columns=columns),
+        found: kernels.Sketched = X.reduce(
+            partial(kernels.sketched_moments, origin=origin, columns=columns),
+            partial(kernels.merge_sketched, columns=columns),
         )
-        if not np.isfinite(found.mean).all():
+        if not np.isfinite(found.moments.mean).all():
             _refuse_not_finite(X)
-        measured = kernels.Columns.around(origin, found.mean, found.squares)
-        covariance = cls.from_moments(X, measured, scale=scale, ddof=ddof)
+        covariance = cls.from_moments(X, origin, found.moments, scale=scale, ddof=ddof)
         covariance.n_passes += 1
         # A scaled: D⁻¹ S D⁻¹ (DΩ) = D⁻¹ S Ω, so the columns are those of DΩ.
         divisors = covariance.scale[:, None]
-        image = found.product / (divisors * (found.count - ddof))
+        image = found.product / (divisors * (found.moments.count - ddof))
         covariance.sketch = columns * divisors, image
         return covariance
 

@@ -63,6 +63,8 @@ def as_covariance(
     """
     if isinstance(X, Covariance):
         return X
+    if not isinstance(scale, bool | np.bool_):
+        scale = _given_scale(scale)
     if kind not in ("data", "covariance"):
         raise ValueError(f"kind must be 'data' or 'covariance', got {kind!r}.")
     # A covariance is held in memory, wherever it comes from.
@@ -78,6 +80,14 @@ def as_covariance(
             raise ValueError("scale=True needs data; divide a covariance by its scales yourself.")
         return _from_matrix(X, feature_names)
     return _from_data(X, scale=scale, ddof=ddof, feature_names=feature_names)
+
+
+def _given_scale(scale: Any) -> NDArray[np.float64]:
+    """Return divisors as doubles; what they belong to is not known yet."""
+    divisors = np.array(scale, dtype=np.float64)  # a copy, of any type: float32 squares overflow
+    if divisors.ndim != 1 or not (np.isfinite(divisors).all() and (divisors > 0).all()):
+        raise ValueError("scale must be True, False, or a positive number for every feature.")
+    return divisors
 
 
 def require_built_as(
@@ -149,7 +159,7 @@ def _from_matrix(A: Any, feature_names: Sequence[str] | None) -> DenseCovariance
 def _from_data(
     X: Any, *, scale: bool | NDArray[np.float64], ddof: int, feature_names: Sequence[str] | None
 ) -> DataCovariance:
-    _require_shape(X.shape, ddof)
+    _require_shape(X.shape, ddof, scale)
     measure = (
         SparseDataCovariance.measure if scipy.sparse.issparse(X) else DenseDataCovariance.measure
     )
@@ -163,7 +173,7 @@ def _from_data(
 def _from_rows(
     rows: RowSource, *, scale: bool | NDArray[np.float64], ddof: int
 ) -> ChunkedCovariance:
-    _require_shape(rows.shape, ddof)
+    _require_shape(rows.shape, ddof, scale)
     covariance = ChunkedCovariance.measure(rows, scale=scale, ddof=ddof)
     if not np.isfinite(covariance.diagonal()).all():
         raise ValueError(
@@ -173,8 +183,12 @@ def _from_rows(
     return covariance
 
 
-def _require_shape(shape: tuple[int, int], ddof: int) -> None:
+def _require_shape(
+    shape: tuple[int, int], ddof: int, scale: bool | NDArray[np.float64] = False
+) -> None:
     n, d = shape
+    if isinstance(scale, np.ndarray) and scale.size != d:
+        raise ValueError(f"scale has {scale.size} numbers for {d} features.")
     if d == 0:
         raise ValueError(f"Found array with 0 feature(s) (shape={shape}); need at least 1.")
     if n <= ddof:

@@ -10,7 +10,7 @@ import scipy.linalg.blas
 from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index
-from kspan.covariance.block_kernels import Columns, centred_product, product, row_digests
+from kspan.covariance.block_kernels import Moments, centred_product, product, row_digests
 from kspan.covariance.interface import Covariance, Kind
 from kspan.covariance.matrix import matrix_on
 from kspan.linalg.eigen import RESIDUAL_TOL, EigenPairs, lanczos, leading_dense
@@ -53,6 +53,18 @@ def require_variance(variances: FloatArray, scale: bool = False) -> None:
         raise ValueError(f"The variance of column {tiny[0]} underflows: {remedy}")
 
 
+def sum_errors(n_samples: int, variances: FloatArray) -> FloatArray:
+    """Return how far entries of a covariance of so many rows may be off, see `Covariance`.
+
+    Numbers are centred to three units in the last place, as means are known to twice that
+    (`block_kernels.Moments`). A sum of n products of such numbers is off by n units more. Sparse
+    columns that are not centred first have squares of up to four times their deviations, so their
+    sums are off by 4n, and the means that are taken out by as much. Dividing by n - ddof and two
+    scales costs what the scales are off by, n. Of X as a factor both sides are off.
+    """
+    return (10 * n_samples + 100) * UNIT * variances
+
+
 class DataCovariance(Covariance):
     """``A = D⁻¹ (X - 1μ')'(X - 1μ') D⁻¹ / (n - ddof)`` behind products with X and X'.
 
@@ -90,7 +102,7 @@ class DataCovariance(Covariance):
     def require_variance(self) -> None:
         """Raise `ValueError` if nothing varies, or too little for numbers to hold."""
         with np.errstate(over="ignore", invalid="ignore"):
-            require_variance(self._variances * self.scale**2, self.standardised)
+            require_variance(self._variances * self.scale * self.scale, self.standardised)
 
     @property
     def is_plain(self) -> bool:
@@ -98,27 +110,26 @@ class DataCovariance(Covariance):
         return self.ddof == 1 and (self.standardised or not self._is_scaled)
 
     @classmethod
-    def from_moments(cls, X: Any, columns: Columns, *, scale: bool | FloatArray, ddof: int) -> Self:
-        """Build from X and what was computed of its columns."""
-        variances = columns.squares / (X.shape[0] - ddof)
+    def from_moments(
+        cls, X: Any, origin: FloatArray, moments: Moments, *, scale: bool | FloatArray, ddof: int
+    ) -> Self:
+        """Build from X and the moments of its columns, measured from an origin."""
+        variances = moments.squares / (X.shape[0] - ddof)
         if isinstance(scale, np.ndarray):
             divisors, standardised = scale, False
         else:
             standardised = bool(scale)
             varies = (variances > 0) & standardised
             divisors = np.sqrt(np.where(varies, variances, 1.0))
-        variances = variances / divisors**2
-        return cls(X, columns.mean, divisors, variances, ddof, standardised, columns.rest)
+        mean, rest = moments.centre(origin)
+        return cls(X, mean, divisors, variances / divisors / divisors, ddof, standardised, rest)
 
     def entry_errors(self) -> FloatArray:
         """See `Covariance.entry_errors`; the same for all ways to keep the same numbers.
 
-        Measured from an origin that is at most √n standard deviations away, sums of n squares are
-        off by n + 2√n units in the last place and a few more; those of products with each other by
-        n, or 4n where sparse columns are not centred first; dividing by n - ddof and two scales
-        costs what the scales are off by. Of X as a factor both sides are off.
+        See `sum_errors`. Where squares are no longer normal numbers, they are off by some 1e-323.
         """
-        return (6 * self.n_samples + 100) * UNIT * self._variances
+        return sum_errors(self.n_samples, self._variances) + 1e-320
 
     def product_errors(self) -> FloatArray:
         """See `Covariance.product_errors`: two sums, and four times as much for sparse columns."""
@@ -219,7 +230,8 @@ class DataCovariance(Covariance):
         products = self._deviation_products(support, mean, rest)
         products /= self.n_samples - self.ddof
         if self._is_scaled:
-            products /= np.outer(scale, scale)
+            products /= scale[:, None]
+            products /= scale
         return products
 
     def restrict(self, support: Index) -> Covariance:

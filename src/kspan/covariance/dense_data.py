@@ -26,7 +26,7 @@ class DenseDataCovariance(InMemoryCovariance):
     @classmethod
     def measure(cls, X: NDArray[np.floating], *, scale: bool | FloatArray, ddof: int) -> Self:
         """Build from X alone. One pass."""
-        covariance = cls.from_moments(X, column_moments(X), scale=scale, ddof=ddof)
+        covariance = cls.from_moments(X, *column_moments(X), scale=scale, ddof=ddof)
         covariance.n_passes += 1
         return covariance
 
@@ -73,12 +73,13 @@ class DenseDataCovariance(InMemoryCovariance):
         """Whether there are fewer samples than features."""
         return self.n_samples < self.n_features
 
-    def sample_factor(self) -> FloatArray | None:
+    def sample_factor(self, support: Index | None = None) -> FloatArray | None:
         """Return the centred, scaled data over √(n - ddof), for wide data: a dense copy."""
         if not self.is_wide:
             return None
         self.n_passes += 1
-        return self._standard(np.arange(self.n_features)) / np.sqrt(self.n_samples - self.ddof)
+        support = np.arange(self.n_features) if support is None else support
+        return self._standard(support) / np.sqrt(self.n_samples - self.ddof)
 
     def _standard(self, support: Index) -> FloatArray:
         """Return some columns, centred and scaled."""

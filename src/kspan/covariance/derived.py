@@ -138,12 +138,12 @@ class DerivedCovariance(Covariance):
         """Whether `sample_factor` has an answer."""
         return self.base.is_wide and self._weights() is not None
 
-    def sample_factor(self) -> FloatArray | None:
+    def sample_factor(self, support: Index | None = None) -> FloatArray | None:
         """Return X with ``X'X`` this covariance, if X has fewer rows than features, else None."""
         weights = self._weights()
-        if weights is None or (X := self.base.sample_factor()) is None:
+        if weights is None or (X := self.base.sample_factor(support)) is None:
             return None
-        return X * weights
+        return X * (weights if support is None else weights[support])
 
 
 class UnitCovariance(DerivedCovariance):
@@ -261,15 +261,19 @@ class UpdatedCovariance(DerivedCovariance):
     C : (r, r) symmetric array
     errors : (d,) array
         How well it is known, see `Covariance.entry_errors`; None if nobody asks.
+    slack : float
+        The largest entry of `psd_slack`; that of the base if it has all features.
     """
 
     L: FloatArray
     C: FloatArray
 
     def __init__(
-        self, base: Covariance, L: FloatArray, C: FloatArray, errors: FloatArray | None = None
-    ):
+        self, base: Covariance, L: FloatArray, C: FloatArray, errors: FloatArray | None = None,
+        slack: float | None = None,
+    ):  # fmt: skip
         self.errors = errors
+        self.slack = float(base.psd_slack().max(initial=0.0)) if slack is None else slack
         if isinstance(base, UpdatedCovariance):  # one update, however often it is updated
             r, s = base.C.shape[0], C.shape[0]
             C = np.block([[base.C, np.zeros((r, s))], [np.zeros((s, r)), C]])
@@ -301,7 +305,7 @@ class UpdatedCovariance(DerivedCovariance):
     def _on(self, base: Covariance, support: Index | None = None) -> "UpdatedCovariance":
         rows: Any = slice(None) if support is None else support
         errors = None if self.errors is None else self.errors[rows]
-        return UpdatedCovariance(base, self.L[rows], self.C, errors)
+        return UpdatedCovariance(base, self.L[rows], self.C, errors, self.slack)
 
     def entry_errors(self) -> FloatArray:
         """See `Covariance.entry_errors`: what the deflation says."""
@@ -311,7 +315,11 @@ class UpdatedCovariance(DerivedCovariance):
 
     def psd_slack(self) -> FloatArray:
         """See `Covariance.psd_slack`: a projection mixes them, but makes none larger."""
-        return np.full(self.n_features, self.base.psd_slack().max(initial=0.0))
+        return np.full(self.n_features, self.slack)
+
+    def unseen(self) -> FloatArray:
+        """See `Covariance.unseen`: a projection mixes them, but makes none larger."""
+        return np.full(self.n_features, self.base.unseen().max(initial=0.0))
 
     def product_errors(self) -> FloatArray:
         """See `Covariance.product_errors`: `errors` are those of products too."""

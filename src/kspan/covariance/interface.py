@@ -143,8 +143,11 @@ class Covariance(ABC):
         """Whether `sample_factor` has an answer."""
         return False
 
-    def sample_factor(self) -> FloatArray | None:
-        """Return X with ``A = X'X`` when there is one with fewer rows than features, else None."""
+    def sample_factor(self, support: Index | None = None) -> FloatArray | None:
+        """Return X with ``A = X'X`` when there is one with fewer rows than features, else None.
+
+        With a support, only its columns.
+        """
         return None
 
     @property

@@ -118,6 +118,7 @@ class DenseCovariance(Covariance):
                 self._diagonal = np.ascontiguousarray(np.diagonal(self.A))
                 self._pairs = None
             self._slack = np.full(d, (rounding + overlooked) * largest)
+        self._slack[~self.A.any(axis=1)] = 0.0
         self._is_psd = True
 
     def psd_slack(self) -> FloatArray:

@@ -7,8 +7,8 @@ import numpy as np
 from kspan.arrays import FloatArray, Index
 from kspan.covariance.block_kernels import (
     GRAM_BYTES,
-    Columns,
     block_slices,
+    gram,
     sparse_column_moments,
     sparse_origin,
 )
@@ -38,8 +38,8 @@ class SparseDataCovariance(InMemoryCovariance):
     def measure(cls, X: Any, *, scale: bool | FloatArray, ddof: int) -> Self:
         """Build from X alone. Two passes over the stored entries."""
         origin = sparse_origin(X)
-        columns = Columns.around(origin, *sparse_column_moments(X, origin))
-        covariance = cls.from_moments(X, columns, scale=scale, ddof=ddof)
+        moments = sparse_column_moments(X, origin)
+        covariance = cls.from_moments(X, origin, moments, scale=scale, ddof=ddof)
         covariance.n_passes += 2
         return covariance
 
@@ -50,24 +50,26 @@ class SparseDataCovariance(InMemoryCovariance):
     def _is_cheap(self, size: int) -> bool:
         return size <= LAPACK_LIMIT and self.X.nnz * size <= SPARSE_GRAM_WORK
 
-    def _cancellation(self) -> FloatArray:
+    def _cancellation(self, support: Index | None = None) -> FloatArray:
         """Return Σx² / Σ(x - μ)² of every column: one unless its mean is large."""
-        n, squares = self.n_samples, self._variances * (self.n_samples - self.ddof)
-        means = n * (self.mean / self.scale) ** 2
+        rows: Any = slice(None) if support is None else support
+        n, squares = self.n_samples, self._variances[rows] * (self.n_samples - self.ddof)
+        means = n * (self.mean[rows] / self.scale[rows]) ** 2
         constant = np.where(means > 0, np.inf, 0.0)
         return 1.0 + np.divide(means, squares, where=squares > 0, out=constant)
 
     def _deviation_products(
         self, support: Index | None, mean: FloatArray, rest: FloatArray
     ) -> FloatArray:
-        columns = np.arange(self.n_features) if support is None else support
         X = self.X if support is None else self.X[:, support]
         X = X.astype(np.float64, copy=False)
-        products: FloatArray = (X.T @ X).toarray()
-        products -= self.n_samples * np.outer(mean, mean)
         # Subtracting the mean afterwards costs the digits that μ²/σ² takes. A column with few
         # zeros and a large mean would lose too many: those are made dense, block by block.
-        full = np.flatnonzero(self._cancellation()[columns] > MOST_CANCELLATION)
+        full = np.flatnonzero(self._cancellation(support) > MOST_CANCELLATION)
+        if full.size == mean.size:
+            return gram(X, mean, rest)
+        products: FloatArray = (X.T @ X).toarray()
+        products -= self.n_samples * np.outer(mean, mean)
         if full.size:
             products[:, full] = _with_centred(X.tocsr(), full, mean, rest)
             products[full] = products[:, full].T

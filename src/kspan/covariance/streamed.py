@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from kspan.arrays import FloatArray
-from kspan.covariance.block_kernels import sums_of_squares
-from kspan.covariance.data_covariance import require_variance
+from kspan.arrays import FloatArray, Index
+from kspan.covariance.block_kernels import Moments
+from kspan.covariance.data_covariance import require_variance, sum_errors
 from kspan.covariance.dense_data import DenseDataCovariance
 from kspan.covariance.derived import UnitCovariance
 from kspan.covariance.interface import Covariance
@@ -55,10 +55,8 @@ class RowStream:
     """
 
     def __init__(self, n_features: int, sketch_rows: int = SKETCH_ROWS):
-        self.count = 0
         self.origin = np.zeros(n_features)
-        self.shift = np.zeros(n_features)  # of the mean, from the origin
-        self.squares = np.zeros(n_features)
+        self.moments: Moments | None = None  # from the origin
         self.exact = n_features <= EXACT_LIMIT
         self.lost = 0.0  # Δ
         self.rounded = 0.0  # what the singular values that were computed may be off by
@@ -76,11 +74,8 @@ class RowStream:
         if self.count == 0:
             self.origin = X[0].astype(np.float64)
         X = X - self.origin  # float64, whatever X is
-        part_shift = X.mean(axis=0)
-        X -= part_shift
-        shift, total = part_shift - self.shift, self.count + len(X)
-        apart = np.sqrt(self.count * len(X) / total) * shift
-        self.squares += sums_of_squares(X) + apart * apart
+        found = Moments.centring(X)
+        apart = np.zeros_like(self.origin) if self.moments is None else self.moments.apart(found)
         if self.exact:
             self._S += X.T @ X
             self._S += np.outer(apart, apart)
@@ -90,8 +85,12 @@ class RowStream:
                     self._shrink()
                 self._S[self._used] = row
                 self._used += 1
-        self.shift += shift * (len(X) / total)
-        self.count = total
+        self.moments = found if self.moments is None else self.moments.merged(found)
+
+    @property
+    def count(self) -> int:
+        """The number of rows so far."""
+        return 0 if self.moments is None else self.moments.count
 
     def _shrink(self) -> None:
         """Lower the squared singular values until half of the rows are free."""
@@ -112,52 +111,62 @@ class RowStream:
 
     def covariance(self, *, scale: bool, ddof: int = 1) -> Covariance:
         """Return the covariance of the rows so far."""
-        if self.count <= ddof:
+        if self.moments is None or self.count <= ddof:
             raise ValueError(
                 f"Found {self.count} sample(s) so far while a minimum of {ddof + 1} is required: "
                 "one sample has no variance."
             )
         divisor = self.count - ddof
-        variances = self.squares / divisor
+        variances = self.moments.squares / divisor
         varies = variances > 0
         require_variance(variances, scale)
         scales = np.sqrt(np.where(varies, variances, 1.0)) if scale else np.ones_like(variances)
-        errors = (6 * self.count + 100) * UNIT * variances / scales**2  # as of data in memory
+        errors = sum_errors(self.count, variances / scales / scales)
         result: Covariance
         if self.exact:
             A = self._S / divisor
-            A /= np.outer(scales, scales)
+            A /= scales[:, None]
+            A /= scales
             result = DenseCovariance(A, self.dtype, is_psd=True, errors=errors)
         else:
             B = self._S[: max(self._used, 1)] / scales
-            result = SketchCovariance(
-                B * np.sqrt(len(B) / divisor),
-                errors + self.rounded / divisor / scales**2,
-                self.lost / divisor / scales**2,
-            )
+            rows = _sketched_rows(B * np.sqrt(len(B) / divisor))
+            rounded, lost = (part / divisor / scales / scales for part in (self.rounded, self.lost))
+            result = SketchCovariance(rows, errors + rounded, lost)
             result.dtype = self.dtype
         result.n_samples, result.kind, result.standardised = self.count, "data", scale
-        result.mean, result.scale = self.origin + self.shift, scales
+        result.mean, result.scale = self.moments.centre(self.origin)[0], scales
         return result
 
 
+def _sketched_rows(B: FloatArray) -> DenseDataCovariance:
+    """Return ``B'B / len(B)``, of rows that are not those of the data."""
+    squares = np.einsum("ij,ij->j", B, B) / len(B)
+    nothing, ones = np.zeros_like(squares), np.ones_like(squares)
+    rows = DenseDataCovariance(B, nothing, ones, squares, ddof=0)
+    rows.has_samples = False
+    return rows
+
+
 class SketchCovariance(UnitCovariance):
-    """``B'B / len(B)`` for the rows B of a sketch, with means and scales of the data behind it.
+    """The covariance of a sketch's rows, which says what it has not seen.
 
     Parameters
     ----------
-    rows : (ℓ, d) array
+    base : of the rows
     errors : (d,) array, see `Covariance.entry_errors`
     unseen : (d,) array, see `Covariance.unseen`
     """
 
-    def __init__(self, rows: FloatArray, errors: FloatArray, unseen: FloatArray):
-        squares = np.einsum("ij,ij->j", rows, rows) / len(rows)
-        zeros, ones = np.zeros_like(squares), np.ones_like(squares)
-        data = DenseDataCovariance(rows, zeros, ones, squares, ddof=0)
-        data.has_samples = False  # they are those of the sketch
+    def __init__(self, base: Covariance, errors: FloatArray, unseen: FloatArray):
         self._errors, self._unseen = errors, unseen
-        super().__init__(data, 1.0)
+        super().__init__(base, 1.0)
+
+    def _on(self, base: Covariance, support: Index | None = None) -> "SketchCovariance":
+        rows: Any = slice(None) if support is None else support
+        part = SketchCovariance(base, self._errors[rows], self._unseen[rows])
+        part.n_samples, part.kind, part.standardised = self.n_samples, self.kind, self.standardised
+        return part
 
     def entry_errors(self) -> FloatArray:
         """See `Covariance.entry_errors`."""

@@ -139,7 +139,11 @@ def _checked(
     block: Any, shape: tuple[int, int], dtype: Any, where: str, columns: Index | None
 ) -> Any:
     """Return a block as it should be, dense or in CSR; say where if it is not."""
-    block = block.tocsr() if scipy.sparse.issparse(block) else np.asarray(block)
+    if not scipy.sparse.issparse(block):
+        block = np.asarray(block)
+    elif not (block := block.tocsr()).has_canonical_format:  # some entries are there twice
+        block = block.copy()
+        block.sum_duplicates()
     return checked_rows(block, shape, dtype, where, columns)
 
 

@@ -29,7 +29,7 @@ def explained_at_least(
     r"""Return tr(W'A_SSW), rounded downwards; `ValueError` unless W is (k, m) and orthonormal.
 
     If W'W is at most (1 + δ)I, then WW'/(1 + δ) is between 0 and I, has rank m, and no such matrix
-    explains more than m leading eigenvectors do. Computing w'Aw is off by (2k+8)u times |w|'|A||w|,
+    explains more than m leading eigenvectors do. Computing w'Aw is off by (3k+8)u times |w|'|A||w|,
     and that is at most tr A_SS for a unit vector, as :math:`|a_{ij}| \le \sqrt{a_{ii}a_{jj}}`; of A
     itself `Covariance.entry_errors` says how well it is known.
     """
@@ -41,13 +41,13 @@ def explained_at_least(
         raise ValueError("weights: are not orthonormal")
     trace = float(covariance.diagonal()[support].sum())
     if covariance.is_wide and k > (covariance.n_samples or 0):
-        X = covariance.sample_factor()
+        X = covariance.sample_factor(support)
         assert X is not None
-        value = float(np.sum((X[:, support] @ W) ** 2))
+        value = float(np.sum((X @ W) ** 2))
     else:
         value = float(np.einsum("ij,ij->", W, covariance.submatrix(support) @ W))
-    value /= 1 + distance + 4 * (k + m) * UNIT
-    rounding = m * (2 * k + (covariance.n_samples or 0) * covariance.is_wide + 16) * UNIT * trace
+    value /= 1 + distance + 4 * k * m * UNIT
+    rounding = m * (3 * k + 16) * UNIT * trace
     errors = np.sqrt(m) * float(covariance.entry_errors()[support].sum())
     return max(float(value - rounding - (1 + 16 * UNIT) * errors), 0.0)
 

@@ -13,12 +13,10 @@ from kspan.arrays import FloatArray, Index
 from kspan.covariance import Covariance, as_covariance, require_built_as
 from kspan.io import RowSource
 from kspan.io.table import fits_float32
+from kspan.proofs.check.known import LARGEST_FACTOR
 
 # At most this many samples keep their scores, evenly taken: a picture shows no more.
 MOST_SCORES = 2000
-
-# Numbers of an array that is made of wide data to check proofs about it: 2 GB.
-LARGEST_ARRAY = 250_000_000
 
 _PACKAGES = ("kspan", "numpy", "scipy", "scikit-learn", "numba")
 
@@ -38,7 +36,7 @@ def covariance_of(X: Any, parameters: Mapping[str, Any], *, whole: bool = False)
         require_built_as(X, scale=scale, precomputed=precomputed)
     covariance = as_covariance(X, "covariance" if precomputed else "data", scale=scale)
     n, d = covariance.n_samples or 0, covariance.n_features
-    moderate = covariance.has_samples and n < d and n * d <= LARGEST_ARRAY
+    moderate = covariance.has_samples and n < d and n * d <= LARGEST_FACTOR
     return covariance.densified() if whole and moderate else covariance
 
 

@@ -114,10 +114,10 @@ def top_eigenvalue_sum(M: FloatArray, m: int) -> float:
     return float(values.sum()) + m * 4 * (n + 2) * UNIT * norm
 
 
-def variance_scores(known: KnownMatrix | KnownVariances) -> FloatArray:
+def variance_scores(known: KnownMatrix | KnownVariances, m: int) -> FloatArray:
     """Return scores that are above what a feature can add: its variance, if A is PSD."""
     scores: FloatArray = np.maximum(known.variances, 0.0) * (1 + 8 * UNIT)
-    return scores + known.uncertainty.errors
+    return scores + known.uncertainty.scores(m)
 
 
 def trace_bound(known: KnownMatrix | KnownVariances, m: int, choice: Choice) -> Bound:
@@ -126,7 +126,7 @@ def trace_bound(known: KnownMatrix | KnownVariances, m: int, choice: Choice) -> 
     If A + Diag(s) is PSD and A is not, the sum for that matrix bounds the one for A. With k = m
     all eigenvalues are added, and their sum is the trace, whatever their signs.
     """
-    scores, uncertainty = variance_scores(known), known.uncertainty
+    scores, uncertainty = variance_scores(known, m), known.uncertainty
     if choice.size > m:
         scores = scores + uncertainty.psd_slack
     return Bound.of(uncertainty.ky_fan(m), scores, choice)
@@ -410,7 +410,7 @@ def split_bound(
     A, F = known.on(places).A, factor[places]
     M, inside_scores, weight = _with_cones(A, F, cones.on(places))
     uncertainty = everywhere.uncertainty
-    scores = variance_scores(everywhere)
+    scores = variance_scores(everywhere, m)
     scores[inside[places]] = inside_scores + uncertainty.scores(m)[inside[places]]
     scores += uncertainty.psd_slack
     ky_fan = positive_eigenvalue_sum(M, m, weight, F.shape[1]) + uncertainty.ky_fan(m)

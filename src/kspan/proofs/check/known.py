@@ -13,6 +13,9 @@ from kspan.proofs.check.claims import CertificateError, Problem, need
 # No honest witness needs a matrix of more features.
 LARGEST_MATRIX = 5000
 
+# Numbers of a dense copy of wide data: 2 GB.
+LARGEST_FACTOR = 250_000_000
+
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
@@ -45,15 +48,18 @@ class Uncertainty:
         """Take it from a problem, on all of its features."""
         covariance, choice = problem.covariance, problem.choice
         errors, unseen, beyond = covariance.entry_errors(), covariance.unseen(), 0.0
-        if problem.nonnegative:
-            # λ_max of a PSD matrix is at most the sum of those of its diagonal blocks. A variance
-            # that is taken for zero is computed as at most its error, and off by as much again.
-            others = 2 * np.sort(errors[~choice.allowed])[::-1] / scale
-            beyond = float(others[: choice.size].sum()) * (1 + len(errors) * UNIT)
+        slack, out = covariance.psd_slack(), ~choice.allowed
+        if problem.nonnegative and out.any():
+            # λ_max of a PSD matrix (A, with its slack) is at most the sum of those of its diagonal
+            # blocks. A variance that is taken for zero is computed as at most its error, and off
+            # by as much again.
+            beyond = float((2 * errors + slack)[out].sum() / scale) * (1 + len(errors) * UNIT)
+            beyond += float(unseen[out].max() / scale)
+            if slack[out].any():
+                beyond += float(slack[choice.allowed].max(initial=0.0) / scale)
         # Of features that may not be chosen nothing counts, and they may be too large.
         errors, unseen, slack = (
-            np.where(choice.allowed, part, 0.0) / scale
-            for part in (errors, unseen, covariance.psd_slack())
+            np.where(choice.allowed, part, 0.0) / scale for part in (errors, unseen, slack)
         )
         if not np.isfinite(slack).all():
             raise ValueError(
@@ -207,7 +213,11 @@ class KnownFactor:
     ) -> "KnownFactor":
         """Take it from a problem, all features by default; those not allowed are zero."""
         scale = data_scale(problem) if scale is None else checked_scale(problem, scale)
-        X = problem.covariance.sample_factor()
+        covariance = problem.covariance
+        n, d = covariance.n_samples or 0, covariance.n_features
+        if not covariance.is_wide and n < d and n * d <= LARGEST_FACTOR:
+            covariance = covariance.densified()  # wide all the same, but kept in another way
+        X = covariance.sample_factor()
         if X is None:
             raise CertificateError("witness: the problem has no data with few samples behind it")
         X = X / math.sqrt(scale)

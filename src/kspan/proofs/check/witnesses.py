@@ -93,12 +93,14 @@ class SplitWitness(Witness):
         """See `Witness.evaluate`."""
         require_signs(problem, self.cones, "witness")
         inside = feature_numbers(self.inside, problem.n_features, "witness")
-        known = KnownMatrix.of(problem, inside, self.scale)
-        return self.bound(known, problem) * self.scale
+        known, everywhere = (
+            KnownMatrix.of(problem, inside, self.scale),
+            KnownVariances.of(problem, self.scale),
+        )
+        return self.bound(known, everywhere, problem) * self.scale
 
-    def bound(self, known: KnownMatrix, problem: Problem) -> float:
+    def bound(self, known: KnownMatrix, everywhere: KnownVariances, problem: Problem) -> float:
         """Return the bound in units of the scale, for A on the features inside."""
-        everywhere = KnownVariances.of(problem, self.scale)
         m, choice = problem.n_components, problem.choice
         return split_bound(known, everywhere, self.inside, self.factor, self.cones, m, choice)
 

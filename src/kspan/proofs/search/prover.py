@@ -211,10 +211,9 @@ class Prover(ABC):
         """
         if self.options.checkpoint is None:
             return None
-        sha = hashlib.sha256(np.ascontiguousarray(known.A).tobytes())
         budgets = replace(self.budgets, max_nodes=0)
-        asked = (known.scale, self.m, digest(self.choice), budgets, self.problem.kind)
-        sha.update(repr(asked).encode())
+        asked = (digest(known), self.m, digest(self.choice), budgets, self.problem.kind)
+        sha = hashlib.sha256(repr(asked).encode())
         return Keeper(self.options.checkpoint, sha.hexdigest(), self.options.checkpoint_every)
 
     def keep_path(self, known: KnownMatrix, state: TreeState) -> None:

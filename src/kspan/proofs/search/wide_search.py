@@ -37,7 +37,7 @@ from kspan.arrays import FloatArray, Index
 from kspan.linalg.selection import placed
 from kspan.problem import Choice
 from kspan.proofs.check.claims import Problem
-from kspan.proofs.check.known import KnownFactor, KnownMatrix
+from kspan.proofs.check.known import KnownFactor, KnownMatrix, KnownVariances
 from kspan.proofs.check.witnesses import SampleWitness, SplitWitness
 from kspan.proofs.search.cone_relaxation import ConeRelaxation
 from kspan.proofs.search.proof import Proof
@@ -226,7 +226,7 @@ def prove_by_split(proof: Proof, budgets: Budgets) -> None:
     problem = proof.problem
     variances = problem.covariance.diagonal()
     inside = choose_inside(variances, budgets.n_inside, proof.support, problem.choice)
-    known = KnownMatrix.of(problem, inside)
+    known, everywhere = KnownMatrix.of(problem, inside), KnownVariances.of(problem)
     relax = split_relaxation(problem, known, inside)
     for iteration in range(1, budgets.split_iter + 1):
         relax.step()
@@ -235,7 +235,7 @@ def prove_by_split(proof: Proof, budgets: Budgets) -> None:
             continue
         witness = SplitWitness(known.scale, inside, *relax.witness())
         try:
-            value = witness.bound(known, problem) * known.scale
+            value = witness.bound(known, everywhere, problem) * known.scale
         except FloatingPointError:
             break
         proof.n_eigensolves += 1

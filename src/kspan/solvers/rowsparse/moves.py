@@ -54,7 +54,8 @@ def random_starts(
     if not count:
         return []
     d, m = problem.n_features, problem.n_components
-    variances = np.where(problem.choice.allowed, problem.covariance.diagonal(), 0.0)
+    variances = np.maximum(problem.covariance.diagonal(), 0.0)  # rounding may be below
+    variances = np.where(problem.choice.allowed, variances, 0.0)
     total = variances.sum()
     chance = variances / total if total > 0 else np.full(d, 1 / d)
     n_likely = int(np.count_nonzero(chance))
