@@ -119,3 +119,19 @@ def test_verbose_shows_passes(X, capsys):
     lines = [line for line in capsys.readouterr().err.splitlines() if "pass" in line]
     assert lines
     assert all(f"{len(X)} of {len(X)} rows" in line for line in lines)
+
+
+def test_sparse_blocks_with_entries_that_are_there_twice():
+    X = np.random.default_rng(0).standard_normal((40, 4))
+    blocks = da.from_array(X, chunks=(20, 4)).map_blocks(_doubled, dtype=np.float64)
+    covariance = as_covariance(blocks)
+    np.testing.assert_allclose(covariance.diagonal(), X.var(axis=0, ddof=1))
+    np.testing.assert_allclose(covariance.submatrix(np.arange(4)), np.cov(X, rowvar=False))
+
+
+def _doubled(block):
+    """Every entry in two parts."""
+    n, d = block.shape
+    data = np.repeat(block.ravel(), 2) * np.tile([0.25, 0.75], n * d)
+    places = np.tile(np.repeat(np.arange(d), 2), n)
+    return sp.csr_matrix((data, places, np.arange(0, 2 * n * d + 1, 2 * d)), shape=(n, d))

@@ -74,18 +74,24 @@ def need(condition: bool, message: str) -> None:
         raise CertificateError(message)
 
 
-def agree(what: str, follows: float, claimed: float) -> None:
-    """Require that a claimed number is the one that follows."""
+def reach(what: str, follows: float, claimed: float, room: float) -> None:
+    """Require that a claimed value is no larger than the one that follows.
+
+    And not smaller by more than the room that an honest claim leaves: it would be about other data.
+    """
     slack = AGREEMENT * max(abs(follows), abs(claimed))
     need(
-        math.isfinite(claimed) and abs(follows - claimed) <= slack,
+        math.isfinite(claimed) and follows - 2 * (slack + room) <= claimed <= follows + slack,
         f"{what}: claimed {claimed!r}, but {follows!r} follows",
     )
 
 
-def follow(what: str, follows: float, claimed: float) -> None:
-    """Require that a claimed bound is no smaller than the one that follows; it may be larger."""
-    slack = AGREEMENT * max(abs(follows), abs(claimed))
+def follow(what: str, follows: float, claimed: float, room: float = 0.0) -> None:
+    """Require that a claimed bound is no smaller than the one that follows; it may be larger.
+
+    With room, for what nothing is read from but to find where a proof goes wrong.
+    """
+    slack = AGREEMENT * max(abs(follows), abs(claimed)) + room
     need(
         math.isfinite(claimed) and follows <= claimed + slack,
         f"{what}: claimed {claimed!r}, but only {follows!r} follows",

@@ -84,6 +84,14 @@ class Uncertainty:
         """Return what is added to the score of every feature."""
         return math.sqrt(m) * (1 + 8 * UNIT) * self.errors
 
+    def noise(self, m: int, choice: Choice) -> float:
+        """Return by how much two computations of one A may differ in what they say.
+
+        Data may come in another form, and sums be added in another order: each is off by its
+        errors. Claims are made with that much room, so that everybody can follow them.
+        """
+        return 2 * choice.best_sum(self.scores(m))
+
     def total(self, m: int, choice: Choice) -> float:
         """Return by how much the optimum of A may be below the true one."""
         return choice.best_sum(self.scores(m)) + self.ky_fan(m)
@@ -228,10 +236,14 @@ class KnownFactor:
         return cls(X[:, features], scale, known.on(features))
 
 
-def data_error(problem: Problem) -> float:
-    """Return by how much the optimum of A may be below the true one, in units of the problem."""
-    scale = data_scale(problem)
-    return Uncertainty.of(problem, scale).total(problem.n_components, problem.choice) * scale
+def data_error(problem: Problem) -> tuple[float, float]:
+    """Return by how much the optimum of A may be below the true one, and `Uncertainty.noise`.
+
+    In units of the problem.
+    """
+    scale, m, choice = data_scale(problem), problem.n_components, problem.choice
+    known = Uncertainty.of(problem, scale)
+    return known.total(m, choice) * scale, known.noise(m, choice) * scale
 
 
 def data_scale(problem: Problem) -> float:

@@ -141,6 +141,7 @@ class _Walk:
         self.known = KnownMatrix.of(problem, np.arange(problem.n_features), tree.scale)
         self.error = self.known.value_error(self.m, problem.choice)
         self.error += self.known.uncertainty.ky_fan(self.m)
+        self.noise = self.known.uncertainty.noise(self.m, problem.choice)
 
     def upper(self) -> float:
         """Return the largest bound of all pieces."""
@@ -191,7 +192,7 @@ class _Walk:
             value = self.bound(record.witness, place, what).value
         else:
             raise CertificateError(f"{what}: unknown kind {record.kind!r}")
-        follow(f"{what}, bound", value, record.bound)
+        follow(f"{what}, bound", value, record.bound, self.noise)
         return value
 
     def bound(self, index: int, place: _Place, what: str) -> Bound:
@@ -239,7 +240,7 @@ class _Walk:
             with_it[removed].max(initial=-math.inf),
             without[fixed & ~forced].max(initial=-math.inf),
         )
-        follow(f"{what}, level", float(level), reduction.level)
+        follow(f"{what}, level", float(level), reduction.level, self.noise)
         return place.without(np.flatnonzero(removed), np.flatnonzero(fixed)), float(level)
 
     def children(self, index: int, place: _Place) -> list[tuple[int, _Place]]:

@@ -11,10 +11,10 @@ from kspan.proofs.check.claims import (
     CertificateError,
     Problem,
     Witness,
-    agree,
     feature_numbers,
     follow,
     need,
+    reach,
 )
 from kspan.proofs.check.known import data_error
 
@@ -58,7 +58,8 @@ def verify(problem: Problem, certificate: Certificate) -> tuple[float, float]:
         intact = certificate.compute_digest() == certificate.digest
         need(intact, "digest: the certificate was changed after it was made")
         lower = _lower(problem, certificate)
-        agree("lower", lower, certificate.lower)
+        error, noise = data_error(problem)
+        reach("lower", lower, certificate.lower, noise)
         for number, path in enumerate(certificate.path):
             path.check(problem, f"path witness {number}")
         known = isinstance(witness, Witness)
@@ -66,9 +67,9 @@ def verify(problem: Problem, certificate: Certificate) -> tuple[float, float]:
         upper = witness.evaluate(problem)
         need(upper >= lower, f"upper: {upper!r} follows, but {lower!r} is reached")
         follow("upper", upper, certificate.upper)
-        error, claimed = data_error(problem), certificate.data_error
+        claimed = certificate.data_error
         need(0.99 * error <= claimed <= 1.01 * error, f"data_error: is {error!r}, not {claimed!r}")
-        _check_settled(problem, certificate, lower)
+        _check_settled(problem, certificate, certificate.lower - noise)
     if certificate.status is Status.OPTIMAL:
         need(certificate.gap <= OPTIMAL_GAP, f"status: optimal, but the gap is {certificate.gap}")
     return lower, upper

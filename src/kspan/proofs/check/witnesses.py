@@ -1,6 +1,6 @@
 """Witnesses of single bounds: closed forms, the dual bound, two for wide data, one for every k."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -144,10 +144,13 @@ class PathWitness(Part):
         cls, problem: Problem, known: KnownMatrix, factor: FloatArray, cones: Cones | None
     ) -> "PathWitness":
         """Compute the scores and the sum of a factor, for A on all allowed features."""
-        features = problem.choice.features
-        choice = problem.choice.on(features)
-        bound = full_bound(known, factor, cones, problem.n_components, choice)
+        features, m = problem.choice.features, problem.n_components
+        bound = full_bound(known, factor, cones, m, problem.choice.on(features))
         return cls(known.scale, features, factor, bound.scores, bound.ky_fan, cones)
+
+    def with_room(self, known: KnownMatrix, m: int) -> "PathWitness":
+        """Return it with room for `Uncertainty.noise`."""
+        return replace(self, scores=self.scores + 2 * known.uncertainty.scores(m))
 
     def check(self, problem: Problem, what: str) -> None:
         """Compute the scores and the sum again, and compare."""

@@ -8,6 +8,7 @@ import numpy as np
 from kspan.arrays import FloatArray
 from kspan.linalg.directions import direction_count
 from kspan.problem import Choice
+from kspan.proofs.check.bounds import LARGEST
 from kspan.proofs.check.claims import Problem
 from kspan.proofs.check.known import data_scale
 from kspan.proofs.check.net_bound import NetWitness, net_bound
@@ -36,9 +37,9 @@ def prove_by_closed_forms(proof: Proof, budgets: Budgets) -> None:
         return
     scale, features = data_scale(problem), problem.choice.features
     pairs = covariance.leading(min(2 * problem.n_components, covariance.n_features))
-    factor = shifted_factor(
-        pairs.values / scale, pairs.vectors, problem.n_components, problem.choice
-    )
+    with np.errstate(over="ignore"):  # features that may not be chosen may be too large
+        values = np.minimum(pairs.values / scale, LARGEST)
+    factor = shifted_factor(values, pairs.vectors, problem.n_components, problem.choice)
     dual = DualWitness(scale, features, factor[features], on_data)
     if on_data:
         proof.offer(dual.evaluate(problem), dual)

@@ -101,14 +101,13 @@ class Proof:
 
     def certificate(self, level: str) -> Certificate:
         """Put the certificate together."""
-        problem, lower, upper = self.problem, self.lower, self.upper
-        status = Status.TIME_LIMIT if self.hurried else Status.BOUNDED
-        status = (
-            Status.OPTIMAL
-            if relative_gap(lower, upper) <= OPTIMAL_GAP
-            else self.monitor.stopped or status
-        )
-        proved_in, proved_out = self.witness.settled(lower)
+        problem = self.problem
+        error, noise = data_error(problem)
+        lower, upper = max(self.lower - noise, 0.0), self.upper + noise
+        status = self.monitor.stopped or (Status.TIME_LIMIT if self.hurried else Status.BOUNDED)
+        if relative_gap(lower, upper) <= OPTIMAL_GAP:
+            status = Status.OPTIMAL
+        proved_in, proved_out = self.witness.settled(lower - noise)
         self.note()
         return Certificate(
             lower=lower, upper=upper, status=status, level=level, support=self.support,
@@ -116,5 +115,5 @@ class Proof:
             choice=problem.choice, witness=self.witness, path=self.path,
             n_eigensolves=self.n_eigensolves, n_nodes=self.n_nodes, seconds=self.history[-1][0],
             history=np.array(self.history, dtype=np.float64), problem=problem.kind,
-            weights=self.best.weights, data_error=data_error(problem),
+            weights=self.best.weights, data_error=error,
         )  # fmt: skip

@@ -234,7 +234,7 @@ class Prover(ABC):
                 path = PathWitness.of(self.problem, known, factor, cones)
             except FloatingPointError:
                 continue
-            self.proof.path.append(path)
+            self.proof.path.append(path.with_room(known, self.m))
 
     def path_factors(self, known: KnownMatrix, sizes: list[int]) -> list[Factor]:
         """Return a factor for every number of features that leaves something to choose."""

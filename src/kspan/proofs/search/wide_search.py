@@ -47,6 +47,7 @@ POWER = 0.25  # damping of the metric's fixed point; less when the bound oscilla
 MIX = 3e-3  # share of the identity in the density, falling
 FLOOR = 1e-6  # τ as a share of the mean eigenvalue of the metric: keeps it well conditioned
 HEAD_START = 8  # steps of the metric before the density moves
+ROOM = 1e-10  # share of the bound that another order of additions may change, in its metric
 PATIENCE, MIN_GAIN = 20, 1e-5  # stop when this many steps gained less than this share
 
 
@@ -65,7 +66,7 @@ def prove_by_samples(proof: Proof, budgets: Budgets) -> None:
         except (FloatingPointError, np.linalg.LinAlgError):
             break  # what was found before holds
         proof.n_eigensolves += 3
-        proof.offer(upper, witness)
+        proof.offer(upper * (1 + ROOM), witness)
         uppers.append(min(upper, uppers[-1]))
         search.damp(oscillates=upper > last)
         last = upper
