@@ -28,7 +28,7 @@ def test_the_certificate_holds_and_verifies(X, Estimator, level):
     best = best_by_enumeration(np.corrcoef(X.T), 2, 5)
     assert certificate.lower <= best * (1 + 1e-12) <= certificate.upper * (1 + 2e-12)
     assert certificate.level == ("tight" if level is True else level)
-    assert certificate.lower == pytest.approx(model.objective_, rel=1e-12)
+    assert certificate.lower == pytest.approx(model.objective_, rel=1e-11)  # rounded down
     assert np.array_equal(certificate.support, model.get_support(indices=True))
     verify(RowSparseProblem(as_covariance(X, scale=True), 2, 5), certificate)
     if level == "exact":
