@@ -229,10 +229,11 @@ def sparse_column_moments(X: Any, origin: FloatArray) -> Moments:
 def sparse_origin(X: Any) -> FloatArray:
     """Return an entry of every column that has no zeros, and zero for all others."""
     n, d = X.shape
-    places = _places(X)
-    origin = np.zeros(d)
-    origin[places] = X.data
-    return np.where(np.bincount(places, minlength=d) == n, origin, 0.0)
+    places, origin = _places(X), np.zeros(d)
+    full = np.bincount(places, minlength=d) == n
+    if full.any():
+        origin[places] = X.data
+    return np.where(full, origin, 0.0)
 
 
 def covariance_product(

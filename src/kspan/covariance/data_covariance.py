@@ -195,7 +195,8 @@ class DataCovariance(Covariance):
         """Return W over the scales, and what the means contribute to X times that."""
         rows: Any = slice(None) if support is None else support
         W = W / self.scale[rows, None] if self._is_scaled else W
-        return W, self.mean[rows] @ W
+        # Not by BLAS, whose threads take longer to meet than one of them to add this up.
+        return W, np.einsum("i,ij->j", self.mean[rows], W)
 
     def _centred(self, out: FloatArray, total: FloatArray) -> FloatArray:
         """Turn ``X'Z`` and the column sums of ``Z = (X - 1μ')D⁻¹W`` into ``A W``."""
