@@ -7,7 +7,9 @@ at is a fixed point that single swaps can leave. So:
    variance; random subspaces of the leading eigenvectors;
 2. IPU on all starts at once: one product with A serves the whole batch;
 3. pair swaps on the best distinct results, each followed by IPU;
-4. kicks: a few features of the best support are exchanged at random, then IPU and swaps.
+4. kicks: a few features of the best support are exchanged at random, then IPU and swaps;
+5. where variances are alike, 2 to 4 once more from the features most related to one of them, or to
+   m unlike ones (`row_starts.py`).
 
 Data whose reads are costly (on disk, or with more than 100,000 sparse features) goes by way of a
 few hundred candidate features: at most six passes, see `candidates.py`.
@@ -32,6 +34,7 @@ from kspan.solvers.rowsparse.go import low_rank_candidate
 from kspan.solvers.rowsparse.ipu import PROXY
 from kspan.solvers.rowsparse.moves import IPU_STEPS, SWEEPS, Climber, kicked, random_starts
 from kspan.solvers.rowsparse.row_scores import from_subspaces
+from kspan.solvers.rowsparse.row_starts import row_starts
 from kspan.solvers.starts import STARTS, Init, given_subspace
 
 # How many of the distinct results of IPU go on to the swaps.
@@ -60,7 +63,7 @@ class Auto(RowSparseMethod):
     """
 
     name = "auto"
-    summary = "Go, IPU from many starts, pair swaps, random kicks"
+    summary = "Go, IPU from many starts, pair swaps, random kicks, rows of correlations"
     guarantee = "never worse than Go and IPU on data in memory, up to 100,000 features"
     reference = "this project"
     starts = STARTS
@@ -105,12 +108,25 @@ class Auto(RowSparseMethod):
         starts = [climber.best, *self._given_starts(problem, monitor)]
         if not monitor.out_of_time():
             starts += random_starts(problem, n_restarts, rng, monitor)
-        ends = climber.ascend(starts)
-        for candidate in ends[:N_POLISHED]:
-            if monitor.stopped is None:
+        self._climb_from(climber, starts, n_kicks, rng)
+        before = climber.best
+        if not monitor.out_of_time() and (rows := row_starts(problem, monitor)):
+            self._climb_from(climber, rows, 0, rng)
+            if climber.best is not before:  # as many kicks as the others had
+                self._kick(climber, n_kicks, rng)
+
+    def _climb_from(
+        self, climber: Climber, starts: list[Candidate], n_kicks: int, rng: np.random.Generator
+    ) -> None:
+        for candidate in climber.ascend(starts)[:N_POLISHED]:
+            if climber.monitor.stopped is None:
                 climber.polish(candidate)
+        self._kick(climber, n_kicks, rng)
+
+    def _kick(self, climber: Climber, n_kicks: int, rng: np.random.Generator) -> None:
+        problem = climber.problem
         for _ in range(n_kicks):
-            if monitor.stopped is not None:
+            if climber.monitor.stopped is not None:
                 break
             kick = problem.refit(kicked(problem, climber.best.support, rng))
             climber.polish(climber.ascend([kick])[0])
