@@ -42,18 +42,19 @@ def row_starts(problem: RowSparseProblem, monitor: Monitor) -> list[Candidate]:
     even = np.median(variances) >= EVEN_SHARE * variances.max(initial=0.0) > 0
     if not even or choice.n_open == 0:
         return []
-    looked_at = features[:: -(-features.size // MOST_ROWS_READ)]
+    varies = features[variances > 0]
+    looked_at = varies[:: -(-varies.size // MOST_ROWS_READ)]
     sums = _row_sums(problem, looked_at, monitor)
     if monitor.stopped is not None:
         return []
     leaders = looked_at[top_k(sums, min(N_LEADERS, sums.size))]
     rows = np.abs(problem.covariance.columns(leaders))
-    supports = [
-        choice.settled(fixed=leaders[group]).select(rows[:, group].max(axis=1))
-        for group in _unlike(rows[leaders], problem.n_components, choice.n_open)
-    ]
-    distinct = {support.tobytes(): support for support in supports}
-    return problem.refit_all(list(distinct.values()))
+    found = {}
+    for group in _unlike(rows[leaders], problem.n_components, choice.n_open):
+        led = problem.changed(choice=choice.settled(fixed=leaders[group]))
+        support = led.select(rows[:, group].max(axis=1))
+        found[support.tobytes()] = support
+    return problem.refit_all(list(found.values()))
 
 
 def _row_sums(problem: RowSparseProblem, looked_at: Index, monitor: Monitor) -> FloatArray:
