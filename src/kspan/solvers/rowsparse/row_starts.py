@@ -72,7 +72,8 @@ def _row_sums(problem: RowSparseProblem, looked_at: Index, monitor: Monitor) -> 
 def _unlike(related: FloatArray, m: int, n_open: int) -> list[Index]:
     """Return groups of at most m leaders, each with another one first."""
     root = np.sqrt(np.diagonal(related))
-    related = related / np.outer(root, root)
+    root[root == 0] = 1.0  # squares that underflow
+    related = related / root[:, None] / root
     groups = []
     for first in range(len(related)):
         group = [first]
