@@ -127,11 +127,11 @@ def column_moments(X: NDArray[np.floating]) -> tuple[FloatArray, Moments]:
 
 
 def _merged_rows(X: NDArray[np.floating], origin: FloatArray) -> Moments:
-    pieces = (
+    found = (
         Moments.centring(X[rows] - origin)  # float64, whatever X is
         for rows in block_slices(X.shape[0], 8 * X.shape[1])
     )
-    return reduce(Moments.merged, pieces)
+    return reduce(Moments.merged, found)
 
 
 # Of the pieces in which a block is worked on, so that it is read from memory once.
