@@ -265,4 +265,9 @@ def checked_scale(problem: Problem, scale: float) -> float:
 
 
 def _size(problem: Problem) -> float:
-    return float(problem.covariance.diagonal()[problem.choice.allowed].max(initial=0.0))
+    """Return the largest variance that may be chosen, or that may hide in what looks constant."""
+    covariance, allowed = problem.covariance, problem.choice.allowed
+    size = float(covariance.diagonal()[allowed].max(initial=0.0))
+    if problem.nonnegative:
+        size = max(size, float(covariance.entry_errors()[~allowed].max(initial=0.0)))
+    return size
