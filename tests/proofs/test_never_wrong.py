@@ -486,6 +486,19 @@ def test_what_a_deflation_leaves_is_far_below_its_rounding():
     assert second.status.value == "bounded"
 
 
+@pytest.mark.parametrize("level", ["fast", "tight", "exact"])
+@pytest.mark.parametrize("k", [1, 2])
+def test_a_forced_feature_that_vanishes_beside_others(level, k):
+    X = np.random.default_rng(18).standard_normal((9, 4)) * [1e-84, 1e85, 1e85, 1e85]
+    problem = RowSparseProblem(as_covariance(X), 1, k, include=[0])
+    certificate = certify(problem, solve(problem, random_state=0), level=level)
+    verify(problem, certificate)
+    A = exact_covariance(X)
+    best = max(exact_value(A, [0, *S], 1) for S in combinations(range(1, 4), k - 1))
+    assert certificate.lower <= best <= certificate.upper
+    assert certificate.status.value == "optimal"
+
+
 # --- 8: lower is rounded inwards
 
 
