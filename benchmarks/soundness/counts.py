@@ -50,6 +50,7 @@ class Counts:
 
     by_place: dict[tuple[str, str], Count] = field(default_factory=lambda: defaultdict(Count))
     runs: list[dict[str, Any]] = field(default_factory=list)
+    mended: list[dict[str, Any]] = field(default_factory=list)  # what they found: cases, sentence
 
     def note(self, kind: str, route: str, judgement: Judgement, seconds: float) -> None:
         """Count one case."""
@@ -64,6 +65,12 @@ class Counts:
         for place, count in other.by_place.items():
             self.by_place[place].add(count)
         self.runs += other.runs
+        self.mended += other.mended
+
+    @property
+    def n_open(self) -> int:
+        """How many of the cases that were wrong are not mended since."""
+        return self.total().wrong - sum(one["cases"] for one in self.mended)
 
     def total(self, kind: str | None = None, route: str | None = None) -> Count:
         """Return the sum over all of a kind, of a route, or over all."""
@@ -95,12 +102,12 @@ class Counts:
             {"kind": kind, "route": route, **asdict(count)}
             for (kind, route), count in sorted(self.by_place.items())
         ]
-        return {"machine": machine(), "runs": self.runs, "rows": rows}
+        return {"machine": machine(), "runs": self.runs, "mended": self.mended, "rows": rows}
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> "Counts":
         """Read what `as_record` made."""
-        counts = cls(runs=list(record["runs"]))
+        counts = cls(runs=list(record["runs"]), mended=list(record.get("mended", ())))
         for row in record["rows"]:
             numbers = {name: row[name] for name in row if name not in ("kind", "route")}
             counts.by_place[row["kind"], row["route"]] = Count(**numbers)
@@ -124,7 +131,7 @@ def add_to_files(counts: Counts, folder: Path = HERE) -> None:
 def as_text(record: dict[str, Any]) -> str:
     """Return a record as JSON with a line for each row: hundreds of them, and changes are seen."""
     parts = [f'"machine": {json.dumps(record["machine"])}']
-    for name in ("runs", "rows"):
+    for name in ("runs", "mended", "rows"):
         lines = ",\n".join(json.dumps(row) for row in record[name])
         parts.append(f'"{name}": [\n{lines}\n]')
     return "{\n" + ",\n".join(parts) + "\n}\n"
@@ -142,10 +149,19 @@ def summary(record: dict[str, Any]) -> str:
         f"{whole.certificates:,} certificates on {len(counts.kinds())} kinds of data and "
         f"{len(counts.routes())} routes (at least {least:,} on each of the quick ones), "
         f"{whole.values:,} bounds for other k, {whole.forgeries:,} forged or damaged certificates "
-        f"and records. **{whole.wrong:,} were wrong** by more than {TOLERANCE:g} of the optimum; "
+        f"and records. **{counts.n_open:,} are wrong** by more than {TOLERANCE:g} of the optimum"
+        f"{_mended(counts)}; "
         f"within that, the worst is off by {whole.worst:.1e}. The counts by kind and route are in "
         "`benchmarks/soundness/soundness.md`."
     )
+
+
+def _mended(counts: Counts) -> str:
+    """Say what was found in these runs and is mended since."""
+    if not counts.mended:
+        return ""
+    found = "; ".join(f"{one['cases']} × {one['what']}" for one in counts.mended)
+    return f" (found in these runs, mended since, each with a test: {found})"
 
 
 def markdown(record: dict[str, Any]) -> str:
@@ -155,7 +171,8 @@ def markdown(record: dict[str, Any]) -> str:
     lines = [
         "# How certificates were tried", "",
         f"{whole.certificates:,} certificates, {whole.values:,} values of `upper_at` and of bands, "
-        f"{whole.forgeries:,} forgeries: **{whole.wrong:,} wrong**. In {len(counts.runs)} run(s), "
+        f"{whole.forgeries:,} forgeries: **{counts.n_open:,} wrong**{_mended(counts)}. "
+        f"In {len(counts.runs)} run(s), "
         f"{whole.seconds:,.0f} seconds of one core.", "",
         f"Wrong is a bound on the wrong side by more than {TOLERANCE:g} of the optimum, a false "
         '"optimal", a feature falsely proved in or out, an honest certificate that `verify` '
