@@ -120,11 +120,6 @@ class Choice:
         return min(max(self.size - int(self.forced.sum()), 0), n_free)
 
     @property
-    def usable(self) -> Mask:
-        """Which features are in some support: only the forced ones if no other has a place."""
-        return self.allowed if self.n_open else self.forced
-
-    @property
     def is_empty(self) -> bool:
         """Whether there is no support at all."""
         too_few = int(self.allowed.sum()) < self.size and not self.at_most

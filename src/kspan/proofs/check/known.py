@@ -62,9 +62,9 @@ class Uncertainty:
                 beyond += float(slack[choice.allowed].max(initial=0.0) / scale)
         # Of features that may not be chosen nothing counts, and they may be too large.
         errors, unseen, slack = (
-            np.where(choice.usable, part, 0.0) / scale for part in (errors, unseen, slack)
+            np.where(choice.allowed, part, 0.0) / scale for part in (errors, unseen, slack)
         )
-        errors = errors + choice.usable * UNDERFLOW
+        errors = errors + choice.allowed * UNDERFLOW
         if not np.isfinite(slack).all():
             raise ValueError(
                 "Features that may not be chosen are too large beside those that may: leave them "
@@ -137,7 +137,7 @@ class KnownMatrix:
         )
         scale = data_scale(problem) if scale is None else checked_scale(problem, scale)
         A = problem.covariance.submatrix(features)
-        out = np.flatnonzero(~problem.choice.usable[features])
+        out = np.flatnonzero(~problem.choice.allowed[features])
         if out.size:
             A = A.copy()
             A[out], A[:, out] = 0.0, 0.0
@@ -194,7 +194,7 @@ class KnownVariances:
     def of(cls, problem: Problem, scale: float | None = None) -> "KnownVariances":
         """Take it from a problem."""
         scale = data_scale(problem) if scale is None else checked_scale(problem, scale)
-        variances = np.where(problem.choice.usable, problem.covariance.diagonal(), 0.0) / scale
+        variances = np.where(problem.choice.allowed, problem.covariance.diagonal(), 0.0) / scale
         return cls(variances, scale, Uncertainty.of(problem, scale))
 
 
@@ -233,7 +233,7 @@ class KnownFactor:
         if X is None:
             raise CertificateError("witness: the problem has no data with few samples behind it")
         X = X / math.sqrt(scale)
-        X[:, ~problem.choice.usable] = 0.0
+        X[:, ~problem.choice.allowed] = 0.0
         known = Uncertainty.of(problem, scale)
         if features is None:
             return cls(X, scale, known)
@@ -271,7 +271,7 @@ def checked_scale(problem: Problem, scale: float) -> float:
 def _size(problem: Problem) -> float:
     """Return the largest variance that may be chosen, or that may hide in what looks constant."""
     covariance, choice = problem.covariance, problem.choice
-    size = float(covariance.diagonal()[choice.usable].max(initial=0.0))
+    size = float(covariance.diagonal()[choice.allowed].max(initial=0.0))
     if problem.nonnegative:
         size = max(size, float(covariance.entry_errors()[~choice.allowed].max(initial=0.0)))
     return size
