@@ -90,6 +90,18 @@ MUTATIONS = [
         "tests/proofs/test_bounds.py",
     ),
     Mutation(
+        "proofs/check/bounds.py", "+= alpha - beta", "+= alpha - 2 * beta",
+        "tests/proofs/test_row_cones.py",
+    ),
+    Mutation(
+        "proofs/check/row_sums.py", "rows *= t", "rows *= 0.9 * t",
+        "tests/proofs/test_bounds.py tests/proofs/test_screened.py",
+    ),
+    Mutation(
+        "proofs/check/screened.py", "max(level, self.rest.evaluate(rest))",
+        "self.rest.evaluate(rest)", "tests/proofs/test_screened.py",
+    ),
+    Mutation(
         "proofs/check/screening.py", "np.minimum(top - put_in, bound.value)",
         "np.minimum(top - 2 * put_in, bound.value)", "tests/proofs/test_screening.py",
     ),
@@ -102,6 +114,45 @@ MUTATIONS = [
     ),
     Mutation(
         "proofs/check/tree.py", "upper = max(upper, level)", "pass", "tests/proofs/test_verify.py"
+    ),
+    # --- row cones
+    Mutation(
+        "proofs/check/bounds.py", "np.maximum(beta, cones.beta)", "cones.beta",
+        "tests/proofs/test_row_cones.py",
+    ),
+    Mutation(
+        "proofs/check/bounds.py", "n if any_size else choice.size - 1", "choice.size - 1",
+        "tests/proofs/test_row_cones.py",
+    ),
+    Mutation(
+        "proofs/check/bounds.py", "np.fill_diagonal(G, 0.0)", "pass",
+        "tests/proofs/test_row_cones.py",
+    ),
+    Mutation(
+        "proofs/check/bounds.py", "G[idle], alpha[idle] = 0.0, 0.0", "alpha[idle] = 0.0",
+        "tests/proofs/test_row_cones.py",
+    ),
+    Mutation(
+        "proofs/check/bounds.py", "np.partition(squares, n - count, axis=1)[:, n - count :]",
+        "np.partition(squares, n - count, axis=1)[:, n - count + 1 :]",
+        "tests/proofs/test_row_cones.py",
+    ),
+    Mutation(
+        "proofs/check/bounds.py", "scores[inside[places]] = inside_scores + squares",
+        "scores[inside[places]] = squares", "tests/proofs/test_row_cones.py",
+    ),
+    Mutation(
+        "proofs/check/bounds.py", "rows[np.ix_(here, here)], alpha[here] = part.rows, part.alpha",
+        "rows[np.ix_(here, here)], alpha[there] = part.rows, part.alpha",
+        "tests/proofs/test_bounds.py",
+    ),
+    Mutation(
+        "linalg/support_cones.py", "low, high = 0.0, sums[-1] / n_nonzeros",
+        "low, high = 0.0, sums[-1] / (n_nonzeros + 1)", "tests/linalg/test_support_cones.py",
+    ),
+    Mutation(
+        "linalg/support_cones.py", "for j in range(n_nonzeros):", "for j in range(a.size):",
+        "tests/linalg/test_support_cones.py",
     ),
     # --- searches
     Mutation(

@@ -24,6 +24,7 @@ from benchmarks.soundness.routes import (
     BRANCH,
     RELAX,
     SHORT_CONES,
+    STRENGTHEN,
     WIDE,
     Trial,
     path,
@@ -180,6 +181,22 @@ def other_witness(certificate: Certificate, problem: Any, rng: Generator) -> Cer
     )
 
 
+def other_cones(certificate: Certificate, problem: Any, rng: Generator) -> Certificate:
+    """One entry of some cones is another one, and the bound the same or a better one."""
+    arrays = [(p, v) for p, v in leaves(certificate.witness) if isinstance(v, np.ndarray)]
+    places = [(p, v) for p, v in arrays if "cones" in p and v.size]
+    if not places:
+        return other_witness(certificate, problem, rng)
+    place, value = places[rng.integers(len(places))]
+    new = value.copy()
+    entry = int(rng.integers(new.size))
+    new.flat[entry] *= value.dtype.type(rng.choice([0.0, -1.0, 0.5, 1 - 1e-6, 1.1, 10.0, 1e6]))
+    witness = changed(certificate.witness, place, new)
+    upper = certificate.upper * (1 - rng.choice([0.0, 10 ** rng.uniform(-11, -1)]))
+    lower = min(certificate.lower, upper)
+    return replace(certificate, witness=witness, upper=upper, lower=lower, digest="")
+
+
 def huge_path(certificate: Certificate, problem: Any, rng: Generator) -> Certificate:
     """A witness B = t·I for other k, whose scores hide what is lacking in its rounding."""
     features = problem.choice.features
@@ -225,7 +242,7 @@ def other_records(certificate: Certificate, problem: Any, rng: Generator) -> Cer
 Change = Callable[[Certificate, Any, Generator], Certificate]
 CHANGES: tuple[Change, ...] = (
     any_change, any_change, lower_upper, raise_lower, call_optimal, settle, other_support,
-    other_witness, other_witness, huge_path, less_path, other_records,
+    other_witness, other_witness, other_cones, other_cones, huge_path, less_path, other_records,
 )  # fmt: skip
 
 
@@ -304,8 +321,8 @@ def forged_certificate(trial: Trial) -> None:
     """Change an honest certificate of shared features in some ways."""
     level, budgets = [
         ("fast", Budgets()), ("fast", WIDE), ("tight", RELAX), ("exact", BRANCH),
-        ("exact", Budgets()), ("tight", WIDE),
-    ][trial.rng.integers(6)]  # fmt: skip
+        ("exact", Budgets()), ("tight", WIDE), ("tight", STRENGTHEN), ("exact", STRENGTHEN),
+    ][trial.rng.integers(8)]  # fmt: skip
     honest = trial.prove(level, budgets)
     if false_claims(honest, trial.problem, trial.truth).wrong:
         return  # other routes tell of it

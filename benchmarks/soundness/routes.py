@@ -41,9 +41,11 @@ from kspan.solving import component_problems, prove_point
 LEVELS = ("fast", "tight", "exact")
 QUICK_SOLVERS = ("ipu", "go", "srt", "soap", "cssp", "brute-force")
 
-# Nothing is enumerated: every node is relaxed, strengthened, or (the second) only branched.
+# Nothing is enumerated: every node is relaxed, (the second) only branched, or (the third, without
+# row sums before it) given cones, and given others as soon as it has fewer features.
 RELAX = Budgets(enumerate_cost=0)
-BRANCH = Budgets(enumerate_cost=0, strengthen_gap=2.0)
+BRANCH = Budgets(enumerate_cost=0, strengthen_gap=2.0, row_sweeps=0)
+STRENGTHEN = Budgets(enumerate_cost=0, strengthen_gap=0.0, strengthen_again=0.9, row_sweeps=0)
 
 # No matrix of all features: closed forms on the data, the sample-space bound, the split bound.
 WIDE = Budgets(dense_limit=2, n_inside=3, split_iter=8, sample_iter=6)
@@ -387,7 +389,7 @@ HONEST: dict[str, Route] = {
     "exact": Route(partial(as_users_do, level="exact"), 6),
     "relaxed": Route(partial(at_level, level="tight", budgets=RELAX), 6),
     "branch and bound": Route(partial(at_level, level="exact", budgets=BRANCH), 6),
-    "strengthened": Route(partial(at_level, level="exact", budgets=RELAX), 6),
+    "strengthened": Route(partial(at_level, level="exact", budgets=STRENGTHEN), 6),
     "wide fast": Route(partial(at_level, level="fast", budgets=WIDE), 6),
     "wide tight": Route(partial(at_level, level="tight", budgets=WIDE), 6),
     "wide long": Route(partial(at_level, level="tight", budgets=WIDE_LONG), 0.7, True),

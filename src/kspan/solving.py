@@ -364,7 +364,7 @@ class Exact(RowSparseMethod):
     """
 
     name = "exact"
-    summary = "`auto`, then branch and bound: for up to about 1000 features"
+    summary = "`auto`, then branch and bound; with very many features, on those not ruled out"
     guarantee = "proved optimal, or a gap that says how far it can be"
     reference = "this project"
     starts = STARTS

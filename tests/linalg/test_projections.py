@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import brentq, minimize
+from scipy.optimize import brentq
 
 from kspan.linalg.projections import (
     fantope_shift,
     fill_capped,
     negative_part,
     project_fantope,
-    project_row_cones,
 )
 
 seeds = st.integers(0, 2**32 - 1)
@@ -116,67 +115,6 @@ def test_negative_part_of_a_large_matrix_finds_all_of_it(guess):
 
 def test_a_psd_matrix_has_no_negative_part():
     assert negative_part(np.eye(5), 2).shape == (5, 0)
-
-
-# --- row cones
-
-
-def in_cones(W, x, y, tol=1e-9):
-    square = np.einsum("ij,ij->i", W, W)
-    return (x >= -tol).all() and (y >= -tol).all() and (square <= x * y + tol).all()
-
-
-def distance(a, b):
-    return 2 * ((a[0] - b[0]) ** 2).sum() + ((a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2).sum()
-
-
-@given(seeds, st.sampled_from([0.1, 1.0, 10.0]))
-def test_row_cones(seed, size):
-    """In the cone; nearer than random points of it; and never moved again."""
-    rng = np.random.default_rng(seed)
-    W, x, y = rng.standard_normal((5, 4)) * size, rng.standard_normal(5), rng.standard_normal(5)
-    nearest = project_row_cones(W, x, y)
-    assert in_cones(*nearest)
-    again = project_row_cones(*nearest)
-    for one, two in zip(nearest, again, strict=True):
-        np.testing.assert_allclose(one, two, atol=1e-9 * max(size, 1))
-    # Projection inequality: for every point c of the cone ⟨v - p, c - p⟩ ≤ 0 in the metric.
-    for _ in range(10):
-        a, b = np.abs(rng.standard_normal((2, 5))) * size
-        V = rng.standard_normal((5, 4))
-        V *= (np.sqrt(a * b) * rng.uniform(0, 1, 5) / np.linalg.norm(V, axis=1))[:, None]
-        inner = 2 * ((W - nearest[0]) * (V - nearest[0])).sum()
-        inner += (x - nearest[1]) @ (a - nearest[1]) + (y - nearest[2]) @ (b - nearest[2])
-        assert inner <= 1e-9 * (1 + size**2)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_row_cones_against_a_general_solver(seed):
-    """One row, w on its ray: minimise over (t, x, y) with t² ≤ xy."""
-    rng = np.random.default_rng(seed)
-    W, x, y = rng.standard_normal((1, 3)), rng.standard_normal(1), rng.standard_normal(1)
-    length = np.linalg.norm(W)
-
-    def cost(v):
-        return 2 * (v[0] - length) ** 2 + (v[1] - x[0]) ** 2 + (v[2] - y[0]) ** 2
-
-    found = minimize(
-        cost, [0.1, 1.0, 1.0], method="SLSQP", bounds=[(0, None)] * 3,
-        constraints={"type": "ineq", "fun": lambda v: v[1] * v[2] - v[0] ** 2},
-        options={"ftol": 1e-14, "maxiter": 500},
-    )  # fmt: skip
-    nearest = project_row_cones(W, x, y)
-    assert distance((W, x, y), nearest) == pytest.approx(found.fun, rel=1e-5, abs=1e-8)
-
-
-def test_row_cones_special_points():
-    """Inside: unmoved. In the polar cone: to the origin. Zeros: to zeros, without a warning."""
-    W, x, y = np.array([[0.5, 0.5], [0.1, 0.0], [0.0, 0.0]]), np.ones(3), np.ones(3)
-    x[1:], y[1:] = [-3.0, 0.0], [-3.0, 0.0]
-    P, a, b = project_row_cones(W, x, y)
-    np.testing.assert_allclose(P, [[0.5, 0.5], [0, 0], [0, 0]], atol=1e-15)
-    np.testing.assert_allclose(a, [1, 0, 0], atol=1e-15)
-    np.testing.assert_allclose(b, [1, 0, 0], atol=1e-15)
 
 
 # --- top-k steps

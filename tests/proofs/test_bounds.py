@@ -5,25 +5,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kspan import RowSparseProblem, as_covariance
+from kspan.covariance import DenseCovariance
 from kspan.linalg.rounding import UNIT, unit_scale
 from kspan.proofs.check.bounds import (
     Cones,
-    Strengthening,
-    cone_bound,
+    SharedCones,
     dual_bound,
     has_no_interior_optimum,
     low_rank_dual_bound,
     positive_eigenvalue_sum,
-    row_bound,
     sample_bound,
     split_bound,
-    strengthened,
     top_eigenvalue_sum,
     trace_bound,
+    with_cones,
 )
 from kspan.proofs.check.known import KnownFactor, KnownMatrix, KnownVariances, Uncertainty
+from kspan.proofs.check.row_sums import RowWitness
 from tests.effort import examples
-from tests.proofs.helpers import KINDS, all_values, any_of, choice_of, random_psd
+from tests.proofs.helpers import KINDS, all_values, any_of, choice_of, matrix_problem, random_psd
 
 # Bounds are promised for matrices in units of their scale.
 PLAIN = tuple(kind for kind in KINDS if kind not in ("tiny", "huge"))
@@ -130,23 +131,53 @@ def test_trace_bound(question):
         assert bound.value == pytest.approx(best, rel=1e-12, abs=1e-15)
 
 
+def row_bound(A, m, choice, weights=None):
+    """The bound by row sums."""
+    problem = matrix_problem(A, m, choice.size, choice.include, choice.exclude)
+    return RowWitness(np.empty(0) if weights is None else weights).evaluate(problem)
+
+
+@given(questions(), st.booleans())
+def test_row_bound_of_any_weights(question, equal):
+    A, m, choice, best, rng = question
+    weights = None if equal else 10.0 ** rng.uniform(-3, 3, choice.features.size)
+    assert holds(row_bound(A, m, choice, weights), best)
+
+
 @given(questions())
-def test_row_bound(question):
-    known, m, choice, best, _ = inside(question)
-    assert holds(row_bound(known, m, choice), best)
+def test_levels_of_row_sums_bound_every_support_with_a_feature(question):
+    A, _, choice, _, rng = question
+    problem = matrix_problem(A, 1, choice.size, choice.include, choice.exclude)
+    weights = 10.0 ** rng.uniform(-2, 2, choice.features.size)
+    levels = RowWitness(weights).levels(problem)
+    supports, values = all_values(A, 1, choice.size, choice.include, choice.exclude)
+    for feature in range(len(A)):
+        best = values[(supports == feature).any(axis=1)].max(initial=-np.inf)
+        assert levels[feature] >= best - SLACK
+    assert (levels[choice.exclude] == -np.inf).all()
+
+
+def test_row_bound_of_float32_data():
+    """Copies: the bound is the value of their support, to all digits but those of rounding."""
+    for seed in range(20):
+        X = np.random.default_rng(seed).standard_normal((12, 6)).astype(np.float32)
+        X[:, 1] = X[:, 2] = X[:, 0]
+        X[:, 3:] *= np.float32(0.1)
+        best = all_values(np.cov(X.T.astype(float)), 1, 3)[1].max()
+        assert RowWitness().evaluate(RowSparseProblem(as_covariance(X), 1, 3)) >= best * (1 - SLACK)
 
 
 def test_row_bound_of_a_diagonal_matrix_is_exact():
     A = np.diag([1.0, 4.0, 2.0, 3.0])
-    assert row_bound(KnownMatrix.exact(A), 2, any_of(4, 3)) == pytest.approx(7.0, rel=1e-12)
+    assert row_bound(A, 2, any_of(4, 3)) == pytest.approx(7.0, rel=1e-12)
 
 
 def test_row_bound_scales_the_rows():
-    """Rank one with unequal variances: the scaled discs are exact, the plain ones are not."""
+    """Rank one: with the loadings as weights it is exact, with equal ones it is not."""
     x = np.array([4.0, 1.0, 0.25])
-    assert row_bound(KnownMatrix.exact(np.outer(x, x)), 1, any_of(3, 3)) < 1.4 * (x @ x)
+    assert row_bound(np.outer(x, x), 1, any_of(3, 3), x) == pytest.approx(x @ x, rel=1e-12)
     plain = (x * x.sum()).max()
-    assert row_bound(KnownMatrix.exact(np.outer(x, x)), 1, any_of(3, 3)) <= plain * (1 + 1e-12)
+    assert row_bound(np.outer(x, x), 1, any_of(3, 3)) == pytest.approx(plain, rel=1e-12)
 
 
 # --- the dual bound
@@ -181,51 +212,52 @@ def test_dual_bound_of_the_named_factors(question):
     assert dual_bound(known, root, m, choice).value == pytest.approx(trace.value, rel=1e-9)
 
 
-@examples(100)
-@given(questions())
-def test_strengthened_bound_of_any_rows(question):
-    known, m, choice, best, rng = inside(question)
-    d = known.n_features
-    F = rng.standard_normal((d, d)) * np.sqrt(sizes(rng))
-    H = rng.standard_normal((d, d)) * sizes(rng)
-    beta = rng.uniform(0.1, 2.0, d) * sizes(rng)
-    idle = rng.random(d) < 0.3
-    H[idle] = 0.0
-    beta[idle] = 0.0
-    bound = dual_bound(known, F, m, choice, Strengthening(np.arange(d), H, beta))
-    assert holds(bound.value, best)
-
-
 def test_good_rows_beat_the_plain_bound():
-    """Otherwise the test above could pass with a strengthening that does nothing."""
+    """Otherwise the tests of any rows could pass with cones that do nothing."""
     A = random_psd(np.random.default_rng(0), 6, "gaussian") / 16
     known, F, choice = KnownMatrix.exact(A), np.zeros((6, 0)), any_of(6, 3)
     plain = dual_bound(known, F, 1, choice).value
     P = np.outer(*2 * [np.linalg.eigh(A)[1][:, -1]])
-    extras = [
-        Strengthening(np.arange(6), eta * np.sign(P), np.full(6, eta * q))
+    tried = [
+        dual_bound(known, F, 1, choice, Cones(eta * np.sign(P), np.full(6, eta * q))).value
         for eta in (0.01, 0.03, 0.1)
         for q in (0.5, 1.0, 1.7)
     ]
-    tried = [dual_bound(known, F, 1, choice, extra).value for extra in extras]
     assert min(tried) < plain * (1 - 1e-3)
 
 
-def test_strengthened_matrix_is_the_formula():
+def test_the_matrix_with_cones_is_the_formula():
+    """The largest two of four entries count; the diagonal does not."""
     rng = np.random.default_rng(0)
-    A, H, beta = random_psd(rng, 4, "gaussian"), rng.standard_normal((4, 4)), np.full(4, 0.5)
-    C, offset, error = strengthened(A, Strengthening(np.arange(4), H, beta), any_of(4, 3))
-    np.testing.assert_allclose(C, A - (H + H.T) / 2 + np.diag(beta), rtol=1e-14, atol=1e-14)
-    np.testing.assert_allclose(offset, 3 * np.abs(H).max(axis=1) ** 2 / 2.0, rtol=1e-14)
+    A, rows = random_psd(rng, 5, "gaussian"), rng.standard_normal((5, 5))
+    alpha = rng.uniform(0.5, 1.0, 5)
+    C, offset, error = with_cones(A, Cones(rows, alpha), 2)
+    G = rows - np.diag(np.diagonal(rows))
+    beta = np.sort(G**2, axis=1)[:, -2:].sum(axis=1) / (4 * alpha)
+    np.testing.assert_allclose(offset, beta, rtol=1e-14)
+    expected = A - (G + G.T) / 2 + np.diag(alpha - beta)
+    np.testing.assert_allclose(C, expected, rtol=1e-14, atol=1e-14)
     assert 0 < error < 1e-13
+    # A larger β is used, a smaller one is not.
+    given_beta = beta * [0.5, 2.0, -1.0, 0.0, 1.5]
+    _, offset, _ = with_cones(A, Cones(rows, alpha, beta=given_beta), 2)
+    np.testing.assert_allclose(offset, np.maximum(beta, given_beta), rtol=1e-14)
 
 
 def test_on_takes_the_named_features_and_zeros_elsewhere():
-    shared = Strengthening(np.array([1, 3, 4]), np.arange(9.0).reshape(3, 3), np.arange(1.0, 4.0))
+    rows, weights = np.arange(9.0, dtype=np.float32).reshape(3, 3), np.arange(1.0, 4.0)
+    shared = SharedCones(np.array([1, 3, 4]), Cones(rows, weights, beta=10 * weights))
     there = shared.on(np.array([0, 3, 4, 7]))
-    np.testing.assert_array_equal(there.beta, [0, 2, 3, 0])
-    np.testing.assert_array_equal(there.H[1:3, 1:3], [[4, 5], [7, 8]])
-    assert np.count_nonzero(there.H) == 4
+    np.testing.assert_array_equal(there.alpha, [0, 2, 3, 0])
+    np.testing.assert_array_equal(there.beta, [0, 20, 30, 0])
+    np.testing.assert_array_equal(there.rows[1:3, 1:3], [[4, 5], [7, 8]])
+    assert np.count_nonzero(there.rows) == 4
+    assert {part.dtype for part in (there.rows, there.alpha, there.beta)} == {np.dtype(float)}
+    # In another order, and with nothing in common.
+    backwards = shared.on(np.array([4, 9, 3]))
+    np.testing.assert_array_equal(backwards.alpha, [3, 0, 2])
+    np.testing.assert_array_equal(backwards.rows[[0, 0, 2, 2], [0, 2, 0, 2]], [8, 7, 5, 4])
+    assert not shared.on(np.array([0, 2])).rows.any()
 
 
 @examples(150)
@@ -266,16 +298,9 @@ def test_split_bound_of_any_witness(question):
         rng.standard_normal((t, t)) * sizes(rng),  # its diagonal must not count
         rng.uniform(-0.3, 1.0, t) * sizes(rng),  # rows without a positive weight are idle
     )
-    value = split_bound(
-        KnownMatrix.exact(A).on(T),
-        KnownVariances.exact(np.diagonal(A)),
-        T,
-        factor,
-        cones,
-        m,
-        choice,
-    )
-    assert holds(value, best)
+    variances = KnownVariances.exact(np.diagonal(A))
+    bound = split_bound(KnownMatrix.exact(A).on(T), variances, T, factor, cones, m, choice)
+    assert holds(bound.value, best)
 
 
 def test_split_bound_without_an_inside_is_the_trace_bound():
@@ -289,7 +314,7 @@ def test_split_bound_without_an_inside_is_the_trace_bound():
         Cones(),
         2,
         any_of(6, 3),
-    )
+    ).value
     assert value == pytest.approx(np.sort(np.diagonal(A))[-3:].sum(), rel=1e-12)
 
 
@@ -378,19 +403,46 @@ def test_dual_bound_refuses_a_factor_of_another_size():
         dual_bound(A3, np.ones((4, 1)), 1, TWO3)
 
 
+@pytest.mark.parametrize("part", ["rows", "alpha", "beta", "signs"])
 @pytest.mark.parametrize("bad", BAD)
-def test_strengthening_refuses_what_is_not_finite(bad):
-    H, beta, F = np.ones((3, 3)), np.ones(3), np.zeros((3, 0))
-    H[0, 1] = bad
+def test_cones_refuse_what_is_not_finite(part, bad):
+    parts = {"rows": np.ones((3, 3)), "alpha": np.ones(3), "beta": np.ones(3)}
+    parts["signs"] = np.zeros((3, 3))
+    parts[part].flat[1] = bad
     with pytest.raises(FloatingPointError):
-        dual_bound(A3, F, 1, TWO3, Strengthening(np.arange(3), H, beta))
+        dual_bound(A3, np.zeros((3, 0)), 1, TWO3, Cones(**parts))
 
 
-@pytest.mark.parametrize("beta", [0.0, -1.0, np.nan, 5e-324])
-def test_strengthening_needs_positive_weights(beta):
-    extra = Strengthening(np.arange(3), np.ones((3, 3)), np.full(3, beta))
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"rows": np.ones((3, 3))},
+        {"alpha": np.ones(3)},
+        {"rows": np.ones((2, 2)), "alpha": np.ones(2)},
+        {"rows": np.ones((3, 3)), "alpha": np.ones((3, 1))},
+        {"rows": np.ones((3, 3)), "alpha": np.ones(3), "beta": np.ones(2)},
+        {"signs": np.ones((2, 2))},
+    ],
+)
+def test_cones_of_another_size(parts):
     with pytest.raises(FloatingPointError):
-        dual_bound(A3, np.zeros((3, 0)), 1, TWO3, extra)
+        dual_bound(A3, np.zeros((3, 0)), 1, TWO3, Cones(**parts))
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.complex128, bool])
+def test_cones_are_floating_numbers(dtype):
+    cones = Cones(np.ones((3, 3), dtype=dtype), np.ones(3))
+    with pytest.raises(FloatingPointError, match="not floating"):
+        cones.on(np.arange(3))
+
+
+@pytest.mark.parametrize("alpha", [0.0, -1.0, 5e-324, 1e-101])
+def test_rows_without_a_positive_weight_carry_no_cone(alpha):
+    cones = Cones(np.ones((3, 3)), np.full(3, alpha), beta=np.ones(3))
+    F = np.zeros((3, 0))
+    found, plain = dual_bound(A3, F, 1, TWO3, cones), dual_bound(A3, F, 1, TWO3)
+    assert found.value == pytest.approx(plain.value, rel=1e-14)
+    np.testing.assert_array_equal(found.scores, plain.scores)
 
 
 @pytest.mark.parametrize("part", ["factor", "rows", "alpha"])
@@ -458,19 +510,22 @@ def test_every_bound_covers_what_a_may_be_off_by(question, seed, unseen):
     known = KnownMatrix(A, 1.0, uncertainty)
     variances = KnownVariances(np.diagonal(A), 1.0, uncertainty)
     F = sizes(rng) * rng.standard_normal((d, 2))
-    H, beta = 0.1 * rng.standard_normal((d, d)), rng.uniform(0.05, 1, d)
-    extra = Strengthening(np.arange(places.size), H[np.ix_(places, places)], beta[places])
+    cones = Cones(0.1 * rng.standard_normal((d, d)), rng.uniform(0.05, 1, d))
     part, small = known.on(places), choice.on(places)
     some = every[rng.uniform(size=d) < 0.5]
     X = rng.standard_normal((d, d))
     found = {
         "dual": dual_bound(part, F[places], m, small).value,
-        "strengthened": dual_bound(part, F[places], m, small, extra).value,
-        "cones": cone_bound(part, F[places], Cones(), m, small).value,
+        "cones": dual_bound(part, F[places], m, small, cones.on(places)).value,
         "trace": trace_bound(variances, m, choice).value,
-        "rows": row_bound(part, m, small),
-        "split": split_bound(known.on(some), variances, some, F[some], Cones(), m, choice),
+        "split": split_bound(
+            known.on(some), variances, some, F[some], cones.on(some), m, choice
+        ).value,
     }
+    if not unseen:
+        covariance = DenseCovariance(A, is_psd=True, errors=errors)
+        problem = RowSparseProblem(covariance, m, choice.size, choice.include, choice.exclude)
+        found["rows"] = RowWitness().evaluate(problem)
     for name, value in found.items():
         assert value >= best * (1 - 1e-12), name
     # Of a factor there is no more to be off by than of its square.

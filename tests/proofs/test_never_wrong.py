@@ -219,11 +219,17 @@ def test_forms_of_the_same_numbers_are_verified_by_each_other(tmp_path):
         for problem in problems:
             verify(problem, proof)
     single = [problem.changed(n_components=1) for problem in problems]
-    point, options = single[0].refit(point.support), ProofOptions(budgets=Budgets(dense_limit=20))
-    proof = prove_point(single[0], point, "tight", Monitor("tight"), options)
-    assert proof.method == "sample space"
-    for problem in single:
-        verify(problem, proof)
+    point = single[0].refit(point.support)
+    for method, budgets in (
+        ("sample space", Budgets(dense_limit=20, row_sweeps=0, split_iter=0)),
+        ("row sums", Budgets(dense_limit=20, narrower=0.0, sample_iter=0, split_iter=0)),
+        ("split", Budgets(dense_limit=20)),
+    ):
+        options = ProofOptions(budgets=budgets)
+        proof = prove_point(single[0], point, "tight", Monitor("tight"), options)
+        assert proof.method == method
+        for problem in single:
+            verify(problem, proof)
 
 
 def test_a_checkpoint_knows_how_well_the_matrix_is_known(tmp_path):
@@ -559,7 +565,8 @@ def test_a_step_that_fails_leaves_the_bound_before_it(monkeypatch):
         raise np.linalg.LinAlgError("did not converge")
 
     monkeypatch.setattr(RowSparseProver, "relaxation", fail)
-    problem, _ = two_of_five()
+    X = np.random.default_rng(16).standard_normal((20, 6))
+    problem = RowSparseProblem(as_covariance(X), 2, 3)
     with pytest.warns(RuntimeWarning, match="did not converge"):
         certificate = certify(problem, solve(problem, random_state=0), level="tight")
     assert certificate.method == "trace"

@@ -26,7 +26,7 @@ from kspan.linalg.nonnegative import (
 from kspan.linalg.rounding import unit_scale
 from kspan.problem.solution import LoadingsSolution
 from kspan.progress import Status
-from kspan.proofs.check.bounds import Cones, cone_bound, split_bound
+from kspan.proofs.check.bounds import Cones, dual_bound, split_bound
 from kspan.proofs.check.known import KnownMatrix, KnownVariances
 from kspan.proofs.check.net_bound import NetWitness
 from kspan.proofs.check.tree import TreeWitness
@@ -84,7 +84,7 @@ def thoughtless(problem):
 
 @examples(100)
 @given(matrices())
-def test_cone_bound_of_any_witness(drawn):
+def test_dual_bound_of_any_cones(drawn):
     A, k, rng = drawn
     d, size = len(A), float(np.trace(A))
     cones = Cones(
@@ -93,7 +93,7 @@ def test_cone_bound_of_any_witness(drawn):
         rng.random((d, d)) * size * rng.random() * (rng.random((d, d)) < 0.5),
     )
     factor = rng.standard_normal((d, rng.integers(0, d + 1))) * np.sqrt(size / d) * rng.random()
-    bound = cone_bound(KnownMatrix.exact(A), factor, cones, 1, any_of(d, k, at_most=True))
+    bound = dual_bound(KnownMatrix.exact(A), factor, 1, any_of(d, k, at_most=True), cones)
     assert bound.value >= nonnegative_optimum(A, k) * (1 - 1e-12)
 
 
@@ -110,7 +110,7 @@ def test_split_bound_of_any_witness(drawn):
     known, choice = KnownMatrix.exact(A).on(inside), any_of(d, k, at_most=True)
     value = split_bound(
         known, KnownVariances.exact(np.diagonal(A)), inside, factor, cones, 1, choice
-    )
+    ).value
     assert value >= nonnegative_optimum(A, k) * (1 - 1e-12)
 
 
@@ -118,7 +118,7 @@ def test_negative_multipliers_are_refused():
     N = np.zeros((3, 3))
     N[0, 1] = -0.1
     with pytest.raises(FloatingPointError, match="negative"):
-        cone_bound(KnownMatrix.exact(np.eye(3)), np.zeros((3, 0)), Cones(signs=N), 1, any_of(3, 2))
+        dual_bound(KnownMatrix.exact(np.eye(3)), np.zeros((3, 0)), 1, any_of(3, 2), Cones(signs=N))
 
 
 @examples(100)
@@ -153,7 +153,7 @@ def test_completed_signs_prove_an_optimum_from_a_rough_multiplier():
     for _ in range(20):
         relax.step()
     factor, cones = relax.witness()
-    rough = cone_bound(KnownMatrix.exact(A / 20), factor, cones, 1, any_of(12, 12)).value * 20
+    rough = dual_bound(KnownMatrix.exact(A / 20), factor, 1, any_of(12, 12), cones).value * 20
     assert rough > best * (1 + 1e-7)
     x = max((climb_support(A, rng.random(12)) for _ in range(50)), key=lambda found: found[1])[0]
     N = complete_signs(A, x, 20 * cones.signs)
@@ -172,11 +172,12 @@ def test_the_relaxation_agrees_with_cvxpy():
     P, z = cp.Variable((d, d), symmetric=True), cp.Variable(d)
     constraints = [P >> 0, cp.trace(P) == 1, cp.diag(z) - P >> 0, z >= 0, z <= 1, cp.sum(z) == k]
     constraints += [P >= 0]
+    phi = cp.Variable((d, d), nonneg=True)
     for i in range(d):
-        row = [P[i, j] for j in range(d) if j != i]
-        total = P[i, i] + (z[i] - P[i, i])
-        apart = P[i, i] - (z[i] - P[i, i])
-        constraints.append(cp.SOC(total, cp.hstack([apart, *[2 * p for p in row]])))
+        others, left = [j for j in range(d) if j != i], z[i] - P[i, i]
+        constraints += [phi[i, j] <= left for j in others]
+        constraints.append(cp.sum(phi[i, others]) <= (k - 1) * left)
+        constraints.append(sum(cp.quad_over_lin(P[i, j], phi[i, j]) for j in others) <= P[i, i])
     value = cp.Problem(cp.Maximize(cp.trace(A @ P)), constraints).solve(solver=cp.CLARABEL)
     relax = ConeRelaxation(A, 1, any_of(d, k), nonnegative=True)
     best = np.inf
@@ -186,8 +187,8 @@ def test_the_relaxation_agrees_with_cvxpy():
             factor, cones = relax.witness()
             best = min(
                 best,
-                cone_bound(
-                    KnownMatrix.exact(A), factor, cones, 1, any_of(d, k, at_most=True)
+                dual_bound(
+                    KnownMatrix.exact(A), factor, 1, any_of(d, k, at_most=True), cones
                 ).value,
             )
     assert best >= value * (1 - 1e-6)
@@ -341,8 +342,9 @@ def forged(certificate, **changes):
 
 
 def test_forgeries_are_found():
-    problem, solution = faces(d=30)  # with a gap
+    problem, solution = faces(d=60, k=15)
     certificate = certify(problem, solution)
+    assert certificate.gap > 1e-4
     x = certificate.weights
     for changes, message in (
         ({"upper": certificate.lower}, "upper"),

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kspan.proofs.check.bounds import Strengthening, dual_bound, strengthened
+from kspan.proofs.check.bounds import Cones, dual_bound, with_cones
 from kspan.proofs.check.known import KnownMatrix
 from kspan.proofs.search.relaxation import Relaxation, Snapshot
 from tests.proofs.helpers import all_values, any_of, choice_of, random_psd
@@ -67,14 +67,13 @@ def test_forced_features_and_offsets_against_a_conic_solver():
     assert solved(A, 2, 5, forced=forced).upper == pytest.approx(
         by_clarabel(A, 2, 5, forced), rel=1e-4
     )
-    H, beta = 0.02 * rng.standard_normal((9, 9)), np.full(9, 0.05)
-    extra = Strengthening(np.arange(9), H, beta)
-    C, offset, _ = strengthened(A, extra, any_of(9, 5))
+    cones = Cones(0.02 * rng.standard_normal((9, 9)), np.full(9, 0.05))
+    C, offset, _ = with_cones(A, cones, 4)
     value = by_clarabel(C, 2, 5, forced, offset)
     relax = solved(C, 2, 5, forced=forced, offset=offset)
     assert relax.upper == pytest.approx(value, rel=1e-4)
-    # The rigorous bound of the same witness adds H, β and the offset itself.
-    bound = dual_bound(KnownMatrix.exact(A), relax.witness(), 2, choice_of(forced, 5), extra)
+    # The rigorous bound of the same witness adds the cones and the offset itself.
+    bound = dual_bound(KnownMatrix.exact(A), relax.witness(), 2, choice_of(forced, 5), cones)
     assert bound.value == pytest.approx(value, rel=1e-4)
 
 

@@ -93,7 +93,7 @@ def test_the_cones_are_worth_something():
         KnownMatrix.exact(A / witness.scale), KnownVariances.exact(np.diagonal(A) / witness.scale),
         np.arange(10),
         witness.factor, Cones(), 1, any_of(10, 4),
-    )  # fmt: skip
+    ).value  # fmt: skip
     assert proof.upper < plain * witness.scale * (1 - 1e-3)
     assert proof.upper < by_clarabel(A, 1, 4) * (1 - 1e-3)
 

@@ -87,22 +87,6 @@ def negative_part(M: Array, guess: int) -> Array:
         guess = 2 * count
 
 
-def project_row_cones(W: Array, x: Array, y: Array) -> tuple[Array, Array, Array]:
-    """Project every row on ``‖w‖² ≤ xy, x, y ≥ 0`` in the metric ``2‖w‖² + x² + y²``.
-
-    With s = (x+y)/√2 and u = (x-y)/√2 this is the second-order cone ``2‖w‖² + u² ≤ s²``.
-    """
-    root = np.sqrt(2.0)
-    s, u = (x + y) / root, (x - y) / root
-    length = np.sqrt(2.0 * np.einsum("ij,ij->i", W, W) + u * u)
-    inside, polar = length <= s, length <= -s
-    shrink = 0.5 * (1.0 + s / np.maximum(length, np.finfo(W.dtype).tiny))
-    shrink = np.where(inside, 1.0, np.where(polar, 0.0, shrink))
-    s = np.where(inside, s, np.where(polar, 0.0, 0.5 * (length + s)))
-    u = u * shrink
-    return W * shrink[:, None].astype(W.dtype), (s + u) / root, (s - u) / root
-
-
 def fill_capped(
     target: Array, curvature: float, k: int, fixed: NDArray[np.bool_], outside: Array
 ) -> Array:

@@ -172,6 +172,47 @@ class Choice:
         size = float(np.abs(fixed).sum() + np.abs(free).sum())
         return float(fixed.sum() + free.sum()) + (self.size + 8) * UNIT * size
 
+    def sums_with(self, places: Index, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the largest sums of supports with one feature each, rounded upwards.
+
+        Parameters
+        ----------
+        places : (b,) features, one for each row
+        scores : (b, d) nonnegative
+
+        Returns
+        -------
+        sums : (b,) array
+            Minus infinity where there is no such support.
+        least : (b,) array
+            What another feature has to displace at least, infinity where none can come in.
+        """
+        rows, free, n_open = np.arange(places.size), self.free, self.n_open
+        own = np.where(self.forced[places], 0.0, scores[rows, places])
+        fixed = scores[:, self.forced].sum(axis=1) + own
+        others = scores.copy()
+        others[rows, places] = -np.inf
+        others = others[:, free]
+        n_best = min(n_open, free.size)
+        best = others[:, :0]
+        if n_best:
+            best = np.partition(others, free.size - n_best, axis=1)[:, free.size - n_best :]
+        best = np.sort(
+            best, axis=1
+        )  # ascending: the first one is left out for a feature of its own
+        takes_room = ~self.forced[places]
+        feasible = ~takes_room | (n_open > 0)
+        if n_best:
+            best[takes_room, 0] = 0.0
+        best = np.maximum(best, 0.0)  # what is not there adds nothing
+        sums = fixed + best.sum(axis=1)
+        sums *= 1 + (self.size + 8) * UNIT
+        least = np.full(places.size, np.inf)
+        for takes, first in ((False, 0), (True, 1)):
+            if n_best > first:
+                least[takes_room == takes] = best[takes_room == takes, first]
+        return np.where(feasible, sums, -np.inf), least
+
     def losses(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         r"""Return what the best sum loses, at least, with each feature in and with each out.
 

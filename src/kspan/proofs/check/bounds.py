@@ -12,15 +12,22 @@ make a bound loose, never false. Nothing here searches.
 
 by Ky Fan's inequality and Cauchy's interlacing (which needs |S| ≥ m and nothing else).
 
-**Strengthened.** Let P be the projector on the m leading eigenvectors of A_SS. Its row i ∈ S has
-at most k nonzeros and :math:`\sum_j P_{ij}^2 = P_{ii}`, so for any H with rows h_i and β_i > 0
+**Row cones.** Let P be the projector on the m leading eigenvectors of A_SS and z the indicator of
+S. As :math:`P^2 = P`, the entries of row i beside the diagonal have
+:math:`\sum_{j≠i} P_{ij}^2 = P_{ii}(z_i - P_{ii})`, and at most κ = k - 1 of them are not zero. For
+any G with a zero diagonal and rows g_i, any α_i > 0, and
+
+.. math:: β_i = \|g_i\|_{(κ)}^2 / 4α_i, \qquad \|g\|_{(κ)}^2 = \text{sum of the κ largest } g_j^2,
+
+the inequalities of Cauchy and Schwarz and of the means give
 
 .. math::
-    \langle \mathrm{sym}(H), P \rangle \le \sum_{i\in S} \|h_i\|_\infty \sqrt{k P_{ii}}
-    \le \sum_i β_i P_{ii} + \sum_{i \in S} k\|h_i\|_\infty^2 / 4β_i .
+    \sum_j g_{ij}P_{ij} \le \|g_i\|_{(κ)} \sqrt{P_{ii}(z_i - P_{ii})}
+    \le α_i P_{ii} + β_i (z_i - P_{ii}) .
 
-A may thus be replaced by ``A - sym(H) + Diag(β)`` when ``k‖h_i‖∞²/4β_i`` is added to the score
-of every feature.
+A may thus be replaced by ``A - sym(G) + Diag(α - β)`` when β_i is added to the score of every
+feature. What makes it strong is κ: the norm dual to that of the convex hull of vectors with κ
+entries. On correlations it is worth far more than B.
 
 **Rounding.** What is returned is above the exact value of its formula. Let u be the unit
 roundoff. ``fl(FF')`` with r columns is off by at most (r+2)u·tr B in norm; each matrix added
@@ -132,86 +139,25 @@ def trace_bound(known: KnownMatrix | KnownVariances, m: int, choice: Choice) -> 
     return Bound.of(uncertainty.ky_fan(m), scores, choice)
 
 
-def row_bound(known: KnownMatrix, m: int, choice: Choice) -> float:
-    r"""Gershgorin's discs for m components, with and without diagonal scaling.
-
-    For the projector P on the leading eigenvectors of A_SS and any t > 0,
-    :math:`|P_{ij}| \le (P_{ii}t_j/t_i + P_{jj}t_i/t_j)/2`, so
-
-    .. math:: \langle A, P\rangle \le \sum_i P_{ii} r_i, \qquad
-              r_i = a_{ii} + \text{the k-1 largest of } |a_{ij}| t_j / t_i ,
-
-    which is at most the sum of the m largest r_i, as 0 ≤ P_ii ≤ 1 and tr P = m. Tried with
-    t = 1 and :math:`t_i = a_{ii}^{1/2}`.
-    """
-    A, n, k = known.A, known.n_features, choice.size
-    diagonal = np.diagonal(A).copy()
-    root = np.sqrt(np.maximum(diagonal, 0.0))
-    best = np.inf
-    for t in (np.ones(n), np.where(root > 0, root, 1.0)):
-        R = np.abs(A) * (t[None, :] / t[:, None])
-        R[np.arange(n), np.arange(n)] = 0.0
-        others = min(k - 1, n - 1)
-        discs = diagonal.copy()
-        if others:
-            discs += np.partition(R, n - others, axis=1)[:, n - others :].sum(axis=1)
-        total = float(np.sort(discs)[n - m :].sum())
-        best = min(best, total + 4 * (k + m + 8) * UNIT * abs(total))
-    return best + known.uncertainty.total(m, choice)
-
-
-@dataclass(frozen=True)
-class Strengthening(Part):
-    """H and β of the strengthened bound on `features`; zero elsewhere."""
-
-    features: Index
-    H: FloatArray
-    beta: FloatArray
-
-    def on(self, features: Index) -> "Strengthening":
-        """Return it on other features; those it does not mention have zeros."""
-        _, here, there = np.intersect1d(
-            features, self.features, assume_unique=True, return_indices=True
-        )
-        H, beta = np.zeros((features.size, features.size)), np.zeros(features.size)
-        H[np.ix_(here, here)] = self.H[np.ix_(there, there)]
-        beta[here] = self.beta[there]
-        return Strengthening(features, H, beta)
-
-
-@_refuses_overflow
-def strengthened(
-    A: FloatArray, extra: Strengthening, choice: Choice
-) -> tuple[FloatArray, FloatArray, float]:
-    """Return ``A - sym(H) + Diag(β)``, the scores that go with it, and the rounding error.
-
-    The strengthening has to be on the features of A.
-    """
-    H, beta = extra.H, extra.beta
-    _require_range(H, beta)
-    if not (beta >= 0).all():
-        raise FloatingPointError("the strengthening is not finite, too large or negative")
-    largest = np.abs(H).max(axis=1, initial=0.0)
-    used = largest > 0
-    if not (beta[used] >= SMALLEST).all():
-        raise FloatingPointError("a row of H has no positive beta")
-    C = A - 0.5 * (H + H.T)
-    C[np.arange(len(A)), np.arange(len(A))] += beta
-    offset = np.zeros(len(A))
-    offset[used] = choice.size * largest[used] ** 2 / (4 * beta[used]) * (1 + 16 * UNIT)
-    error = 8 * UNIT * (float(np.linalg.norm(H)) + float(np.linalg.norm(beta)))
-    return C, offset, error
-
-
 @_refuses_overflow
 def dual_bound(
     known: KnownMatrix,
     factor: FloatArray | None,
     m: int,
     choice: Choice,
-    extra: Strengthening | None = None,
+    cones: "Cones | None" = None,
+    *,
+    any_size: bool = False,
 ) -> Bound:
     """``D(FF'; k)`` on the features of A, rounded upwards. No factor means B = A.
+
+    Parameters
+    ----------
+    known : A, on as many features as the choice is about
+    factor : (n, r) array
+    m, choice : components; which features may be chosen
+    cones : on the same features
+    any_size : whether scores and sum are to hold for every number of features
 
     Raises `FloatingPointError` when the witness gives no finite bound.
     """
@@ -223,8 +169,8 @@ def dual_bound(
         raise FloatingPointError("the factor does not fit the matrix")
     _require_range(factor)
     C, offset, error = A, np.zeros(n), 0.0
-    if extra is not None:
-        C, offset, error = strengthened(A, extra, choice)
+    if cones is not None:
+        C, offset, error = with_cones(A, cones, n if any_size else choice.size - 1)
     b = np.einsum("ir,ir->i", factor, factor)
     M = C - factor @ factor.T
     M = 0.5 * (M + M.T)
@@ -278,9 +224,9 @@ def positive_eigenvalue_sum(M: FloatArray, m: int, weight: float, length: int) -
 class Cones(Part):
     """Multipliers of the row cones, G with its weights α and β, and N of P ≥ 0; empty: zero.
 
-    N (`signs`) is for nonnegative problems only. See `split_bound`.
-    β at least ‖g_i‖²/4α_i is enough; keeping the β of all features when some of them are gone
-    makes the bound of a part no larger than that of the whole.
+    N (`signs`) is for nonnegative problems only: there ⟨N, P⟩ ≥ 0, and A may have N added.
+    β at least ‖g_i‖²/4α_i, of the κ largest entries, is enough; keeping the β of all features when
+    some of them are gone makes the bound of a part no larger than that of the whole.
     Any floating type: in float32 they are another witness, as good and half the size.
     """
 
@@ -299,16 +245,46 @@ class Cones(Part):
             raise FloatingPointError("the cones of the witness are not floating numbers")
         return Cones(*(part.astype(np.float64) for part in parts))
 
-    def compact(self) -> "Cones":
-        """Return them in float32, with a β that covers the rounding."""
+    def compact(self, n_others: int) -> "Cones":
+        """Return them in float32, with a β that covers the rounding, for rows of so many others."""
         positive = self.alpha > 0
-        squares = np.einsum("ij,ij->i", self.rows, self.rows)
+        squares = largest_squares(self.rows, n_others)
         beta = np.where(positive, squares / np.where(positive, 4 * self.alpha, 1.0), 0.0)
         parts = (self.rows, self.alpha, self.signs, beta * (1 + 1e-5))
         return Cones(*(part.astype(np.float32) for part in parts))
 
 
-def _row_cones(cones: Cones, n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+@dataclass(frozen=True)
+class SharedCones(Part):
+    """Row cones on `features` that many nodes of a search use; zero elsewhere."""
+
+    features: Index
+    cones: Cones
+
+    def on(self, features: Index) -> Cones:
+        """Return them on other features, all of them doubles."""
+        _, here, there = np.intersect1d(
+            features, self.features, assume_unique=True, return_indices=True
+        )
+        part, n = self.cones.on(there), features.size
+        rows, (alpha, beta) = np.zeros((n, n)), np.zeros((2, n))
+        rows[np.ix_(here, here)], alpha[here] = part.rows, part.alpha
+        if part.beta.size:
+            beta[here] = part.beta
+        return Cones(rows, alpha, beta=beta)
+
+
+def largest_squares(rows: FloatArray, count: int) -> FloatArray:
+    """Return the sum of the `count` largest squares of every row; of at least one."""
+    squares, n = rows * rows, rows.shape[1] if rows.ndim == 2 else 0
+    count = max(count, 1)
+    if count < n:
+        squares = np.partition(squares, n - count, axis=1)[:, n - count :]
+    total: FloatArray = squares.sum(axis=1)
+    return total
+
+
+def _row_cones(cones: Cones, n: int, n_others: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return G without a diagonal, α and β; rows without a positive α carry no cone."""
     G, alpha = cones.rows.copy(), cones.alpha.copy()
     if not (G.size or alpha.size):  # no cones
@@ -319,53 +295,39 @@ def _row_cones(cones: Cones, n: int) -> tuple[FloatArray, FloatArray, FloatArray
     np.fill_diagonal(G, 0.0)
     idle = ~(alpha >= SMALLEST)
     G[idle], alpha[idle] = 0.0, 0.0
-    squares = np.einsum("ij,ij->i", G, G)
-    beta = np.where(idle, 0.0, squares / (4 * np.where(idle, 1.0, alpha)))
+    beta = np.where(idle, 0.0, largest_squares(G, n_others) / (4 * np.where(idle, 1.0, alpha)))
     beta *= 1 + (n + 8) * UNIT
     if cones.beta.size:
         beta = np.where(idle, 0.0, np.maximum(beta, cones.beta))
     return G, alpha, beta
 
 
-def _with_cones(A: FloatArray, F: FloatArray, cones: Cones) -> tuple[FloatArray, FloatArray, float]:
-    """Return the matrix and the scores of `split_bound` on T, and the weight of their rounding."""
+@_refuses_overflow
+def with_cones(A: FloatArray, cones: Cones, n_others: int) -> tuple[FloatArray, FloatArray, float]:
+    """Return ``A - sym(G) + Diag(α - β)``, with N added, the scores β, and the rounding error.
+
+    Parameters
+    ----------
+    A : (n, n) array
+    cones : on its features
+    n_others : κ, the entries of a row of P, beside the diagonal, that are not zero, at most
+    """
     n = len(A)
-    _require_range(F)
-    if F.shape[0] != n:
+    sizes = {len(part) for part in (cones.rows, cones.alpha, cones.signs, cones.beta) if part.size}
+    if not sizes <= {n}:
         raise FloatingPointError("the witness does not fit the matrix")
-    G, alpha, beta = _row_cones(cones, n)
-    scores = np.einsum("ij,ij->i", F, F) * (1 + (F.shape[1] + 8) * UNIT) + beta
-    M = A - F @ F.T - 0.5 * (G + G.T)
-    M[np.arange(n), np.arange(n)] += alpha - beta
-    weight = float(np.trace(A) + (F * F).sum() + np.linalg.norm(G))
-    weight += float(np.abs(alpha + beta).max(initial=0.0))
+    cones = cones.on(np.arange(n))  # as doubles
+    G, alpha, beta = _row_cones(cones, n, n_others)
+    C = A - 0.5 * (G + G.T)
+    C[np.arange(n), np.arange(n)] += alpha - beta
+    size = float(np.linalg.norm(G) + np.linalg.norm(alpha) + np.linalg.norm(beta))
     if cones.signs.size:
         N = cones.signs
         if N.shape != (n, n) or not (N >= 0).all():
             raise FloatingPointError("the multiplier of P ≥ 0 has a negative entry")
-        M += 0.5 * (N + N.T)
-        weight += float(np.linalg.norm(N))
-    return 0.5 * (M + M.T), scores, weight
-
-
-@_refuses_overflow
-def cone_bound(
-    known: KnownMatrix, factor: FloatArray, cones: Cones, m: int, choice: Choice
-) -> Bound:
-    """`split_bound` with all features of A inside: what a node of a search needs."""
-    M, scores, weight = _with_cones(known.A, factor, cones.on(np.arange(known.n_features)))
-    ky_fan = positive_eigenvalue_sum(M, m, weight, factor.shape[1])
-    uncertainty = known.uncertainty
-    return Bound.of(ky_fan + uncertainty.ky_fan(m), scores + uncertainty.scores(m), choice)
-
-
-def full_bound(
-    known: KnownMatrix, factor: FloatArray | None, cones: Cones | None, m: int, choice: Choice
-) -> Bound:
-    """`cone_bound` with cones, `dual_bound` without."""
-    if cones is None or factor is None:
-        return dual_bound(known, factor, m, choice)
-    return cone_bound(known, factor, cones, m, choice)
+        C += 0.5 * (N + N.T)
+        size += float(np.linalg.norm(N))
+    return C, beta, 8 * UNIT * size
 
 
 @_refuses_overflow
@@ -377,13 +339,12 @@ def split_bound(
     cones: Cones,
     m: int,
     choice: Choice,
-) -> float:
+) -> Bound:
     r"""The split bound with row cones, for A on the features `inside` (T) only.
 
     `everywhere`, of all features, is in the units of A.
 
-    For a partition of the features into T and R, any B ⪰ 0 on T, any G with a zero diagonal
-    and rows g_i, any α_i > 0, and :math:`β_i = \|g_i\|^2 / 4α_i`,
+    For a partition of the features into T and R, any B ⪰ 0 on T, and any row cones (see above),
 
     .. math::
         OPT(k) \le KyFan_m^+\big(A_{TT} - B - (G+G')/2 + Diag(α - β)\big)
@@ -392,13 +353,11 @@ def split_bound(
     *Proof.* Write A = X'X and let Y be the projector on the m leading left singular vectors of
     X_S; then :math:`OPT = \sum_{i∈S} x_i'Yx_i`. For i ∈ R use x_i'Yx_i ≤ ‖x_i‖² = a_ii. The rest
     is at most ⟨A, P⟩, P the projector on the leading eigenvectors of A on S ∩ T: supported
-    there and of rank ≤ m. With z the indicator of S ∩ T, Diag(z) - P is PSD, and P² = P says
-    :math:`\sum_{j≠i} P_{ij}^2 = P_{ii}(z_i - P_{ii})`. Hence ⟨B, Diag(z) - P⟩ ≥ 0 and, by the
-    inequality of the means,
-    :math:`α_i P_{ii} + β_i (z_i - P_{ii}) - \sum_j g_{ij}P_{ij} \ge 0`. Add both to ⟨A, P⟩, and
-    collect the terms in P (only positive eigenvalues count, as the rank may be below m) and
-    those in z. ∎ (If A + Diag(s) is PSD and A is not, this holds for that matrix, whose optimum
-    is no smaller; ⟨Diag(s), P⟩ is at most the sum of s over S ∩ T, so every score grows by s_i.)
+    there and of rank ≤ m. With z the indicator of S ∩ T, Diag(z) - P is PSD, so
+    ⟨B, Diag(z) - P⟩ ≥ 0, and the row cones hold. Add both to ⟨A, P⟩, and collect the terms in P
+    (only positive eigenvalues count, as the rank may be below m) and those in z. ∎ (If A + Diag(s)
+    is PSD and A is not, this holds for that matrix, whose optimum is no smaller; ⟨Diag(s), P⟩ is
+    at most the sum of s over S ∩ T, so every score grows by s_i.)
 
     **Nonnegative components** (m = 1). For any N ≥ 0 the matrix may have N added. *Proof.* Let x
     be optimal with support S, Xx = ‖Xx‖y, and c and s the lengths of x on T and on R. On R,
@@ -408,13 +367,17 @@ def split_bound(
     """
     places = np.flatnonzero(choice.allowed[inside])
     A, F = known.on(places).A, factor[places]
-    M, inside_scores, weight = _with_cones(A, F, cones.on(places))
+    _require_range(F)
+    C, inside_scores, error = with_cones(A, cones.on(places), choice.size - 1)
+    M = C - F @ F.T
+    weight = float(np.trace(A) + (F * F).sum() + np.linalg.norm(C))
+    ky_fan = positive_eigenvalue_sum(0.5 * (M + M.T), m, weight, F.shape[1]) + m * error
+    squares = np.einsum("ij,ij->i", F, F) * (1 + (F.shape[1] + 8) * UNIT)
     uncertainty = everywhere.uncertainty
     scores = variance_scores(everywhere, m)
-    scores[inside[places]] = inside_scores + uncertainty.scores(m)[inside[places]]
+    scores[inside[places]] = inside_scores + squares + uncertainty.scores(m)[inside[places]]
     scores += uncertainty.psd_slack
-    ky_fan = positive_eigenvalue_sum(M, m, weight, F.shape[1]) + uncertainty.ky_fan(m)
-    return _finite(ky_fan + choice.best_sum(scores))
+    return Bound.of(ky_fan + uncertainty.ky_fan(m), scores, choice)
 
 
 @_refuses_overflow

@@ -13,7 +13,7 @@ from kspan.problem import Choice, HasChoice
 from kspan.progress import Status, relative_gap
 
 # All kinds of witnesses are imported here: files may hold any of them.
-from kspan.proofs.check import net_bound, tree  # noqa: F401
+from kspan.proofs.check import net_bound, row_sums, screened, tree  # noqa: F401
 from kspan.proofs.check.claims import CertificateError, Part, Witness
 from kspan.proofs.check.witnesses import PathWitness
 from kspan.storage import load_file, save_file

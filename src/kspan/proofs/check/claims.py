@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kspan.arrays import Index
+from kspan.arrays import FloatArray, Index
 from kspan.problem import NonnegativeProblem, RowSparseProblem
 
 Problem = RowSparseProblem | NonnegativeProblem
@@ -58,6 +58,14 @@ class Witness(Part, ABC):
     def confidence(self) -> float:
         """The probability that the bound holds."""
         return 1.0
+
+    def levels(self, problem: Problem) -> FloatArray:
+        """Return, for every feature, a bound on all supports that have it, in the problem's units.
+
+        Minus infinity for those that may not be chosen. Raises `CertificateError` where the bound
+        says nothing about single features.
+        """
+        raise CertificateError(f"witness: {self.method} settles no features")
 
     def settled(self, lower: float) -> tuple[Index, Index]:
         """Return the features in every, and in no, selection that explains `lower` or more."""

@@ -16,8 +16,7 @@ from kspan.problem import Choice
 from kspan.proofs.check.bounds import (
     Bound,
     Cones,
-    Strengthening,
-    cone_bound,
+    SharedCones,
     dual_bound,
     has_no_interior_optimum,
 )
@@ -47,8 +46,8 @@ class NodeWitness(Part):
 
     features: Index
     factor: FloatArray | None
-    strengthening: int = -1  # which shared strengthening it goes with, -1 for none
-    cones: Cones | None = None
+    shared: int = -1  # which of the tree's shared cones it goes with, -1 for none
+    cones: Cones | None = None  # of its own
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ class TreeWitness(Witness):
     scale: float
     records: list[Record]
     witnesses: list[NodeWitness]
-    strengthenings: list[Strengthening]
+    shared_cones: list[SharedCones]
 
     @property
     def method(self) -> str:
@@ -212,19 +211,21 @@ class _Walk:
             f"{what}: the factor has a wrong shape",
         )
         factor = witness.factor[rows]
-        if witness.cones is not None:
+        if witness.cones is None:
+            cones = self.shared_cones(witness.shared, place.features, what)
+        else:
             require_signs(self.problem, witness.cones, what)
-            return cone_bound(known, factor, witness.cones.on(rows), self.m, choice)
-        extra = self.strengthening(witness.strengthening, place.features, what)
-        return dual_bound(known, factor, self.m, choice, extra)
+            cones = witness.cones.on(rows)
+        return dual_bound(known, factor, self.m, choice, cones)
 
-    def strengthening(self, index: int, features: Index, what: str) -> Strengthening | None:
-        """Return one of the shared strengthenings on the features of a node."""
+    def shared_cones(self, index: int, features: Index, what: str) -> Cones | None:
+        """Return one of the shared cones on the features of a node."""
         if index < 0:
             return None
-        shared = self.tree.strengthenings
-        need(index < len(shared), f"{what}: there is no strengthening {index}")
-        feature_numbers(shared[index].features, self.problem.n_features, f"{what}: strengthening")
+        shared = self.tree.shared_cones
+        need(index < len(shared), f"{what}: there are no shared cones {index}")
+        d = self.problem.n_features
+        feature_numbers(shared[index].features, d, f"{what}: shared cones")
         return shared[index].on(features)
 
     def cut(self, reduction: Reduction, place: _Place, what: str) -> tuple[_Place, float]:

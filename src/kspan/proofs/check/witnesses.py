@@ -1,4 +1,4 @@
-"""Witnesses of single bounds: closed forms, the dual bound, two for wide data, one for every k."""
+"""Witnesses of single bounds: traces, the dual bound, two for wide data, one for every k."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -8,17 +8,17 @@ import numpy as np
 from kspan.arrays import FloatArray, Index
 from kspan.problem import Choice
 from kspan.proofs.check.bounds import (
+    Bound,
     Cones,
     dual_bound,
-    full_bound,
     low_rank_dual_bound,
-    row_bound,
     sample_bound,
     split_bound,
     trace_bound,
 )
 from kspan.proofs.check.claims import Part, Problem, Witness, feature_numbers, follow, need
 from kspan.proofs.check.known import KnownFactor, KnownMatrix, KnownVariances
+from kspan.proofs.check.screening import cut_levels
 
 
 @dataclass(frozen=True)
@@ -31,22 +31,6 @@ class TraceWitness(Witness):
         """See `Witness.evaluate`."""
         known = KnownVariances.of(problem)
         return trace_bound(known, problem.n_components, problem.choice).value * known.scale
-
-
-@dataclass(frozen=True)
-class RowWitness(Witness):
-    """Row sums: Gershgorin's discs, for m components, with and without diagonal scaling."""
-
-    label: ClassVar[str] = "row sums"
-
-    def evaluate(self, problem: Problem) -> float:
-        """See `Witness.evaluate`."""
-        return self.bound(KnownMatrix.of(problem, problem.choice.features), problem)
-
-    def bound(self, known: KnownMatrix, problem: Problem) -> float:
-        """Return the bound from A on the features that may be chosen."""
-        choice = problem.choice.on(problem.choice.features)
-        return row_bound(known, problem.n_components, choice) * known.scale
 
 
 @dataclass(frozen=True)
@@ -92,14 +76,20 @@ class SplitWitness(Witness):
     def evaluate(self, problem: Problem) -> float:
         """See `Witness.evaluate`."""
         require_signs(problem, self.cones, "witness")
-        inside = feature_numbers(self.inside, problem.n_features, "witness")
-        known, everywhere = (
-            KnownMatrix.of(problem, inside, self.scale),
-            KnownVariances.of(problem, self.scale),
-        )
-        return self.bound(known, everywhere, problem) * self.scale
+        return self._bound(problem).value * self.scale
 
-    def bound(self, known: KnownMatrix, everywhere: KnownVariances, problem: Problem) -> float:
+    def levels(self, problem: Problem) -> FloatArray:
+        """See `Witness.levels`."""
+        require_signs(problem, self.cones, "witness")
+        with_it, _ = cut_levels(self._bound(problem), problem.choice)
+        return np.where(problem.choice.allowed, with_it * self.scale, -np.inf)
+
+    def _bound(self, problem: Problem) -> Bound:
+        inside = feature_numbers(self.inside, problem.n_features, "witness")
+        known = KnownMatrix.of(problem, inside, self.scale)
+        return self.bound(known, KnownVariances.of(problem, self.scale), problem)
+
+    def bound(self, known: KnownMatrix, everywhere: KnownVariances, problem: Problem) -> Bound:
         """Return the bound in units of the scale, for A on the features inside."""
         m, choice = problem.n_components, problem.choice
         return split_bound(known, everywhere, self.inside, self.factor, self.cones, m, choice)
@@ -145,7 +135,8 @@ class PathWitness(Part):
     ) -> "PathWitness":
         """Compute the scores and the sum of a factor, for A on all allowed features."""
         features, m = problem.choice.features, problem.n_components
-        bound = full_bound(known, factor, cones, m, problem.choice.on(features))
+        choice = problem.choice.on(features)
+        bound = dual_bound(known, factor, m, choice, cones, any_size=True)
         return cls(known.scale, features, factor, bound.scores, bound.ky_fan, cones)
 
     def with_room(self, known: KnownMatrix, m: int) -> "PathWitness":

@@ -1,7 +1,7 @@
 r"""Best-first branch and bound for the row-sparse problem, with a proof that can be rechecked.
 
 A node is a set of supports: some features, and the choice between them. It is bounded by the
-relaxation (`relaxation.py`), shrunk by screening, tightened at the root (`strengthening.py`),
+relaxation (`relaxation.py`), shrunk by screening, tightened by row cones (`strengthening.py`),
 settled by enumeration when few supports are left, or split on one feature.
 
 The proof has one record for each node that says what was cut off by which witness, so that
@@ -21,15 +21,15 @@ from numpy.typing import NDArray
 from kspan.arrays import FloatArray, Index
 from kspan.problem import Choice
 from kspan.progress import Monitor
-from kspan.proofs.check.bounds import Bound, Cones, Strengthening, dual_bound, strengthened
+from kspan.proofs.check.bounds import Bound, Cones, SharedCones, dual_bound, with_cones
 from kspan.proofs.check.claims import Problem
 from kspan.proofs.check.known import KnownMatrix
 from kspan.proofs.check.screening import Screen, screen
 from kspan.proofs.check.tree import NodeWitness, Record, Reduction
-from kspan.proofs.search.cone_relaxation import ConeRelaxation
+from kspan.proofs.search.cone_relaxation import ConeSnapshot
 from kspan.proofs.search.proof import Heuristic
 from kspan.proofs.search.relaxation import Relaxation, Snapshot
-from kspan.proofs.search.strengthening import strengthen
+from kspan.proofs.search.strengthening import Strengthened, strengthen, taking_part
 from kspan.proofs.search.tree_state import Budgets, Keeper, Node, TreeState, Undo
 
 
@@ -66,9 +66,6 @@ def best_by_enumeration(
     return None if best is None else (best, value)
 
 
-# A new start on a smaller problem pays when this share of its features is settled.
-CLEARLY_SMALLER = 0.15
-
 # Of the time that is left when strengthening begins: the relaxation after it takes longer.
 STRENGTHENING_SHARE = 0.4
 
@@ -84,6 +81,7 @@ class BranchAndBound:
     heuristic : asked for supports, led by the relaxation's z
     budgets, monitor : when to stop; reports
     keeper : writes checkpoints
+    ceiling : a bound that holds anyway, for reports
     """
 
     def __init__(
@@ -96,10 +94,11 @@ class BranchAndBound:
         budgets: Budgets,
         monitor: Monitor,
         keeper: Keeper | None = None,
+        ceiling: float = np.inf,
     ):
         self.problem, self.s, self.known, self.m = problem, state, known, problem.n_components
         self.heuristic, self.budgets, self.monitor = heuristic, budgets, monitor
-        self.keeper = keeper
+        self.keeper, self.ceiling = keeper, ceiling
         self.error = known.value_error(self.m, problem.choice)
         self.unseen = known.uncertainty.ky_fan(self.m)
         self.seconds_before = state.seconds
@@ -145,7 +144,7 @@ class BranchAndBound:
 
     def keep(self, node: Node, factor: FloatArray | None, cones: Cones | None = None) -> int:
         """Store a witness and return its number."""
-        shared = -1 if factor is None else node.strengthening
+        shared = -1 if factor is None else node.shared
         self.s.witnesses.append(NodeWitness(node.features, factor, shared, cones))
         return len(self.s.witnesses) - 1
 
@@ -186,28 +185,47 @@ class BranchAndBound:
         if self.m == node.choice.size:
             self.settle_diagonal(node, known)
             return
-        extra = None
-        if node.strengthening >= 0:
-            extra = self.s.strengthenings[node.strengthening].on(node.features)
-        relax = self.relaxation(node, known, extra)
-        bound, cut = self.converge(node, known, relax, extra)
+        if isinstance(node.start, ConeSnapshot) or self.is_large(node):
+            self.round_with_cones(node, known)
+            return
+        cones = None if node.shared < 0 else self.s.shared_cones[node.shared].on(node.features)
+        relax = self.relaxation(node, known, cones)
+        bound, cut = self.converge(node, known, relax, cones)
         node.n_iter += relax.n_eigensolves
         self.s.n_eigensolves += relax.n_eigensolves
         witness = self.keep(node, relax.witness())
         if self.bounded(node, bound.value, witness):
             return
         if cut is not None:
-            self.shrink(node, relax, witness, cut)
+            self.shrink(node, relax.snapshot(), witness, cut)
         elif self.out_of_time():
             node.start = relax.snapshot()  # whoever goes on from here does so at this node
-        elif not self.strengthen(node, known, relax):
-            self.split(node, relax, branching_feature(relax))
+        elif not self.strengthened(node, known, relax):
+            self.split(node, relax.z, relax.snapshot(), branching_feature(relax))
 
-    def relaxation(self, node: Node, known: KnownMatrix, extra: Strengthening | None) -> Relaxation:
+    def is_large(self, node: Node) -> bool:
+        """Whether a node has too many features for Newton's method: cones alone have to do."""
+        return node.features.size > self.budgets.newton_limit
+
+    def round_with_cones(self, node: Node, known: KnownMatrix) -> None:
+        """Look for cones on all features of a node; split a large one that they leave as it is."""
+        before = node.features.size
+        start = node.start if isinstance(node.start, ConeSnapshot) else None
+        found = self.strengthen(node, known, np.arange(before), start)
+        settled = self.s.records[node.record].kind != "open" or node.features.size < before
+        if settled or self.out_of_time() or not self.is_large(node):
+            return
+        if found is None:
+            raise FloatingPointError("no row cones for a node of many features")
+        free = node.choice.free
+        undecided = found.z[free] * (1 - found.z[free])
+        self.split(node, found.z, found.start, int(free[int(np.argmax(undecided))]))
+
+    def relaxation(self, node: Node, known: KnownMatrix, cones: Cones | None) -> Relaxation:
         """Return the relaxation of a node, at its warm start."""
         C, offset = known.A, None
-        if extra is not None:
-            C, offset, _ = strengthened(known.A, extra, node.choice)
+        if cones is not None:
+            C, offset, _ = with_cones(known.A, cones, node.choice.size - 1)
         start = node.start if isinstance(node.start, Snapshot) else None
         return Relaxation(C, self.m, node.choice, offset=offset, start=start, monitor=self.monitor)
 
@@ -222,7 +240,7 @@ class BranchAndBound:
         return True
 
     def converge(
-        self, node: Node, known: KnownMatrix, relax: Relaxation, extra: Strengthening | None
+        self, node: Node, known: KnownMatrix, relax: Relaxation, cones: Cones | None
     ) -> tuple[Bound, Screen | None]:
         """Newton steps until the node can be pruned, can shrink, or has no more to gain."""
         is_root = node.record == 0
@@ -235,11 +253,13 @@ class BranchAndBound:
                     continue
             if is_root and (last or relax.n_eigensolves % 8 == 0):
                 self.improve(node, relax.z)
-            bound = self.evaluate(node, known, relax, extra)
+            bound = self.evaluate(node, known, relax, cones)
             if bound.value <= self.prune_level:
                 return bound, None
             cut = screen(bound, node.choice, self.s.lower)
-            if cut.n_settled and (last or cut.n_settled > CLEARLY_SMALLER * relax.free.size):
+            if cut.n_settled and (
+                last or cut.n_settled > self.budgets.clearly_smaller * relax.free.size
+            ):
                 return bound, cut
             if last:
                 return bound, None
@@ -255,48 +275,95 @@ class BranchAndBound:
         return relax.precision <= relax.wanted and relax.centrality < 0.5
 
     def evaluate(
-        self, node: Node, known: KnownMatrix, relax: Relaxation, extra: Strengthening | None
+        self, node: Node, known: KnownMatrix, relax: Relaxation, cones: Cones | None
     ) -> Bound:
         """The rigorous bound; the trace bound if the relaxation went astray."""
         self.s.n_eigensolves += 1
         try:
-            return dual_bound(known, relax.witness(), self.m, node.choice, extra)
+            return dual_bound(known, relax.witness(), self.m, node.choice, cones)
         except (FloatingPointError, np.linalg.LinAlgError):
             relax.discard()
             return dual_bound(known, None, self.m, node.choice)
 
     def shrink(
-        self, node: Node, relax: Relaxation | ConeRelaxation, witness: int, cut: Screen
+        self, node: Node, start: Snapshot | ConeSnapshot | None, witness: int, cut: Screen
     ) -> None:
-        """Take the features that are settled out of the node."""
+        """Take the features that are settled out of the node, and go on from a point there."""
         removed, fixed = node.features[cut.removed], node.features[cut.fixed]
         self.s.records[node.record].reductions.append(Reduction(witness, removed, fixed, cut.level))
         self.s.settled = max(self.s.settled, cut.level)
-        node.start = relax.snapshot()
+        node.start = start
         node.shrink(cut)
 
-    def strengthen(self, node: Node, known: KnownMatrix, relax: Relaxation) -> bool:
-        """Tighten a root that is far from settled; the whole tree inherits H and β."""
+    def strengthened(self, node: Node, known: KnownMatrix, relax: Relaxation) -> bool:
+        """Look for row cones if that is worth it; say whether there are new ones."""
         s = self.s
-        small = node.bound - s.lower < self.budgets.strengthen_gap * node.bound
-        if node.record > 0 or node.strengthening >= 0 or small:
+        worth = self.worth_cones(node, relax)
+        # Those that had cones keep them: features that take part only get more, and it ends.
+        had = node.features[:0] if node.shared < 0 else s.shared_cones[node.shared].features
+        features = taking_part(node.choice, np.where(np.isin(node.features, had), 1.0, relax.z))
+        return worth and self.strengthen(node, known, features) is not None
+
+    def worth_cones(self, node: Node, relax: Relaxation) -> bool:
+        """Whether row cones may help: far from settled, and none yet that fit.
+
+        Those it has fit no more when few of their features are left, or much of z is elsewhere.
+        """
+        if node.bound - self.s.lower < self.budgets.strengthen_gap * node.bound:
             return False
+        if node.shared < 0:
+            return True
+        known = self.s.shared_cones[node.shared].features
+        elsewhere = float(relax.z[~np.isin(node.features, known)].sum())
+        few = node.features.size <= self.budgets.strengthen_again * known.size
+        return few or elsewhere > 0.1 * node.choice.size
+
+    def strengthen(
+        self, node: Node, known: KnownMatrix, features: Index, start: ConeSnapshot | None = None
+    ) -> Strengthened | None:
+        """Look for row cones, which the subtree inherits; they may settle or cut the node at once.
+
+        Returns None when there are none.
+        """
+        s = self.s
         # Some of the time has to be left to use what is found.
         monitor = self.monitor.inner(quiet=True, share=STRENGTHENING_SHARE)
-        found = strengthen(known.A, node.choice, relax, s.lower, monitor)
-        self.hurried = monitor.stopped is not None
+        found = strengthen(
+            known, self.m, node.choice, features, lower=s.lower, enough=self.prune_level,
+            budgets=self.budgets, monitor=monitor, start=start,
+        )  # fmt: skip
+        self.hurried = self.hurried or monitor.stopped is not None
+        node.start = None
         if found is None:
-            return False
+            return None
         s.n_eigensolves += found.n_eigensolves
-        s.strengthenings.append(Strengthening(node.features[found.features], found.H, found.beta))
-        node.strengthening, node.start = len(s.strengthenings) - 1, relax.snapshot()
-        return True
+        s.shared_cones.append(SharedCones(node.features[found.features], found.cones))
+        node.shared = len(s.shared_cones) - 1
+        if found.bound is None:
+            return found
+        if node.record == 0:
+            self.improve(node, found.z)
+        witness, cut = self.keep(node, found.factor), screen(found.bound, node.choice, s.lower)
+        if not self.bounded(node, found.bound.value, witness) and cut.n_settled:
+            smaller = cut.n_settled > self.budgets.clearly_smaller * node.choice.free.size
+            self.shrink(node, found.start if smaller else None, witness, cut)
+        return found
 
-    def split(self, node: Node, relax: Relaxation | ConeRelaxation, place: int) -> None:
-        """Split the node on one feature, given by its place among the node's."""
+    def split(
+        self, node: Node, z: NDArray[Any], start: Snapshot | ConeSnapshot | None, place: int
+    ) -> None:
+        """Split the node on one feature, given by its place among the node's.
+
+        Parameters
+        ----------
+        node : Node
+        z : its relaxed selection
+        start : where its children go on
+        place : of the feature
+        """
         s, first = self.s, len(self.s.records)
         if s.n_nodes % self.budgets.heuristic_every == 0:
-            self.improve(node, relax.z)
+            self.improve(node, z)
         record, feature = s.records[node.record], int(node.features[place])
         for included in (True, False):
             s.records.append(
@@ -304,9 +371,7 @@ class BranchAndBound:
             )
         record.kind, record.children = "branched", [first, first + 1]
         with_it, without = (
-            Node(
-                index, node.features, node.choice, node.bound, relax.snapshot(), node.strengthening
-            )
+            Node(index, node.features, node.choice, node.bound, start, node.shared)
             for index in record.children
         )
         with_it.choice = node.choice.settled(fixed=[place])
@@ -326,9 +391,10 @@ class BranchAndBound:
         s.refresh()
         best = s.best_open()
         s.seconds = self.seconds_before + self.monitor.seconds
-        s.history.append([s.seconds, s.lower * s.scale, s.upper * s.scale])
+        upper = min(s.upper * s.scale, self.ceiling)
+        s.history.append([s.seconds, s.lower * s.scale, upper])
         self.monitor.report(
-            s.lower * s.scale, upper=s.upper * s.scale, n_nodes=s.n_nodes, n_open=len(s.open),
+            s.lower * s.scale, upper=upper, n_nodes=s.n_nodes, n_open=len(s.open),
             n_features_left=0 if best is None else best.features.size,
         )  # fmt: skip
         if self.keeper is not None:

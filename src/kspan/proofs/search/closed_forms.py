@@ -12,7 +12,7 @@ from kspan.proofs.check.bounds import LARGEST
 from kspan.proofs.check.claims import Problem
 from kspan.proofs.check.known import data_scale
 from kspan.proofs.check.net_bound import NetWitness, net_bound
-from kspan.proofs.check.witnesses import DualWitness, RowWitness, TraceWitness
+from kspan.proofs.check.witnesses import DualWitness, TraceWitness
 from kspan.proofs.search.proof import Proof
 from kspan.proofs.search.tree_state import Budgets
 
@@ -25,7 +25,7 @@ def prove_by_trace(proof: Proof) -> None:
 
 
 def prove_by_closed_forms(proof: Proof, budgets: Budgets) -> None:
-    """Row sums, and B = Σ(λ_i - σ)₊u_iu_i' with the best σ.
+    """B = Σ(λ_i - σ)₊u_iu_i' with the best σ.
 
     σ = 0 is Theorem 5.1's bound, σ = λ₁ the sum of the leading eigenvalues. Ritz values only
     suggest σ; the Ky Fan sum of A - B is then computed from scratch.
@@ -44,9 +44,7 @@ def prove_by_closed_forms(proof: Proof, budgets: Budgets) -> None:
     if on_data:
         proof.offer(dual.evaluate(problem), dual)
     else:
-        known = proof.known.on(features)
-        for witness in (RowWitness(), dual):
-            proof.offer(witness.bound(known, problem), witness)
+        proof.offer(dual.bound(proof.known.on(features), problem), dual)
     proof.n_eigensolves += 1
     proof.note()
     proof.report()

@@ -2,7 +2,7 @@ r"""The relaxation with row cones, and with P ≥ 0 for nonnegative components, 
 
 .. math::
     \max\ \langle A, P\rangle + \sum_{i∈R} a_{ii} z_i \quad\text{over}\quad
-    P ∈ \text{Fantope}_m,\ S = Diag(z_T) - P ⪰ 0,\ \textstyle\sum_{j≠i} P_{ij}^2 \le P_{ii} S_{ii},
+    P ∈ \text{Fantope}_m,\ S = Diag(z_T) - P ⪰ 0,\ \|(P_{ij})_{j≠i}\|_{sp}^2 \le P_{ii} S_{ii},
     \ 0 \le z \le 1,\ \textstyle\sum z = k
 
 on features T that are relaxed and features R that cost their variance each (R may be empty).
@@ -33,8 +33,8 @@ from kspan.linalg.projections import (
     fill_capped,
     negative_part,
     project_fantope,
-    project_row_cones,
 )
+from kspan.linalg.support_cones import project_support_cones
 from kspan.problem import Choice
 from kspan.proofs.check.bounds import Cones
 from kspan.proofs.check.claims import Part
@@ -151,7 +151,7 @@ class ConeRelaxation:
         block[t : 2 * t] = state[t : 2 * t] + cut @ cut.T
         W0, x0 = v_cone.copy(), v_cone[diagonal]
         W0[diagonal] = 0.0
-        W, x, y = project_row_cones(W0, x0, v_y)
+        W, x, y = project_support_cones(W0, x0, v_y, max(self.k - 1, 1))
         block[2 * t : 3 * t] = W
         block[2 * t : 3 * t][diagonal] = x
         block[3 * t] = y

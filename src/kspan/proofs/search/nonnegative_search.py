@@ -22,12 +22,11 @@ from kspan.proofs.check.bounds import (
     Bound,
     Cones,
     dual_bound,
-    full_bound,
     has_no_interior_optimum,
 )
 from kspan.proofs.check.known import KnownMatrix
 from kspan.proofs.check.screening import Screen, screen
-from kspan.proofs.search.branch_and_bound import CLEARLY_SMALLER, BranchAndBound
+from kspan.proofs.search.branch_and_bound import BranchAndBound
 from kspan.proofs.search.cone_relaxation import ConeRelaxation, ConeSnapshot
 from kspan.proofs.search.tree_state import Node
 
@@ -83,7 +82,7 @@ class NonnegativeBranchAndBound(BranchAndBound):
         if self.bounded(node, best.bound.value, witness):
             return
         if cut.n_settled:
-            self.shrink(node, relax, witness, cut)
+            self.shrink(node, relax.snapshot(), witness, cut)
         elif self.out_of_time():
             node.start = relax.snapshot()
         else:
@@ -109,7 +108,7 @@ class NonnegativeBranchAndBound(BranchAndBound):
             spent = node.n_iter >= budget or best.slow(budgets.cone_patience)
             enough = best.bound.value <= self.prune_level
             cut = screen(best.bound, node.choice, self.s.lower)
-            smaller = cut.n_settled > CLEARLY_SMALLER * node.choice.free.size
+            smaller = cut.n_settled > budgets.clearly_smaller * node.choice.free.size
             if enough or smaller or spent or self.out_of_time():
                 return best, cut
 
@@ -121,7 +120,7 @@ class NonnegativeBranchAndBound(BranchAndBound):
         for factor, cones in self.candidates(node, known.A, relax):
             self.s.n_eigensolves += 1
             try:
-                bound = full_bound(known, factor, cones, 1, node.choice)
+                bound = dual_bound(known, factor, 1, node.choice, cones)
             except (FloatingPointError, np.linalg.LinAlgError):
                 continue
             if best is None or bound.value < best.bound.value:
@@ -133,7 +132,7 @@ class NonnegativeBranchAndBound(BranchAndBound):
     ) -> list[tuple[FloatArray, Cones]]:
         """Return the iteration's witness, and one that may prove a vector to the last digit."""
         factor, cones = relax.witness()
-        found = [(factor, cones.compact())]
+        found = [(factor, cones.compact(node.choice.size - 1))]
         x = self.local_optimum(node, A, relax)
         if np.count_nonzero(x) < node.choice.size or len(A) <= node.choice.size:
             signs = complete_signs(A, x, cones.signs)
@@ -172,4 +171,4 @@ class NonnegativeBranchAndBound(BranchAndBound):
         undecided = z * (1 - z)
         if undecided.max() < 1e-3:  # k does not bind: by the share in P, which the signs dispute
             undecided = np.diagonal(relax.P)[free].astype(np.float64)
-        self.split(node, relax, int(free[int(np.argmax(undecided))]))
+        self.split(node, relax.z, relax.snapshot(), int(free[int(np.argmax(undecided))]))

@@ -43,6 +43,7 @@ class Proof:
     history: list[list[float]] = field(default_factory=list)
     seconds_before: float = 0.0  # spent by the search that a checkpoint holds
     hurried: bool = False  # whether a part was cut short for want of time
+    ceiling: float = np.inf  # a bound that holds anyway, for reports
     _lower: tuple[Candidate, float] | None = None  # what was computed for which point
 
     @cached_property
@@ -91,9 +92,20 @@ class Proof:
         inner = self.monitor.inner(quiet=True)
         self.consider(self.heuristic(self.problem, scores, self.problem.choice, inner))
 
+    def take_counts(self, other: "Proof") -> None:
+        """Count what another proof did as work on this one."""
+        self.n_eigensolves += other.n_eigensolves
+        self.n_nodes += other.n_nodes
+        self.hurried = self.hurried or other.hurried
+        self.history += [
+            [seconds, max(lower, self.history[-1][1]), min(upper, self.history[-1][2])]
+            for seconds, lower, upper in other.history
+        ]
+
     def report(self, n_features_left: int | None = None) -> bool:
         """Tell both bounds. Returns True when the proof must stop now."""
-        return self.monitor.report(self.lower, upper=self.upper, n_features_left=n_features_left)
+        upper = min(self.upper, self.ceiling)
+        return self.monitor.report(self.lower, upper=upper, n_features_left=n_features_left)
 
     def note(self) -> None:
         """Add a line to the history."""

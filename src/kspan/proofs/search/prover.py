@@ -17,6 +17,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -24,11 +25,14 @@ import numpy as np
 from kspan.arrays import FloatArray
 from kspan.linalg.machine import one_blas_thread
 from kspan.problem import Candidate, Choice, NonnegativeProblem, RowSparseProblem
-from kspan.progress import Monitor
+from kspan.progress import Monitor, relative_gap
 from kspan.proofs.check.bounds import Cones
 from kspan.proofs.check.certificate import Certificate
-from kspan.proofs.check.claims import Problem
+from kspan.proofs.check.claims import Problem, Witness
 from kspan.proofs.check.known import KnownMatrix
+from kspan.proofs.check.row_sums import row_levels
+from kspan.proofs.check.screened import ScreenedWitness, rest_of
+from kspan.proofs.check.tree import NodeWitness
 from kspan.proofs.check.witnesses import PathWitness
 from kspan.proofs.search.branch_and_bound import BranchAndBound, value_of
 from kspan.proofs.search.closed_forms import prove_by_closed_forms, prove_by_nets, prove_by_trace
@@ -36,13 +40,17 @@ from kspan.proofs.search.cone_relaxation import ConeRelaxation
 from kspan.proofs.search.nonnegative_search import NonnegativeBranchAndBound
 from kspan.proofs.search.proof import Heuristic, Proof
 from kspan.proofs.search.relaxation import Relaxation
+from kspan.proofs.search.row_search import prove_by_rows
 from kspan.proofs.search.tree_state import Budgets, Keeper, TreeState
 from kspan.proofs.search.wide_search import prove_by_samples, prove_by_split
-from kspan.storage import digest
+from kspan.storage import digest, require_writable
 
 # A factor of B, and cones that go with it.
 Factor = tuple[FloatArray, Cones | None]
 Step = Callable[[], None]
+
+# Features up to which all rows of A are read: sweeps take O(nd²).
+LARGEST_ROWS = 30_000
 
 
 @dataclass(frozen=True)
@@ -109,24 +117,46 @@ class Prover(ABC):
         self.proof, self.options, self.budgets = proof, options, options.budgets
         self.problem, self.choice = proof.problem, proof.problem.choice
         self.m = proof.problem.n_components
+        self.narrowed = False
 
     def run(self, level: str) -> Certificate:
         """Make the certificate."""
-        prove_by_trace(self.proof)
+        if self.options.checkpoint is not None:
+            require_writable(self.options.checkpoint)  # now, before any work is done
         # Lymphoma m=1, k=10 takes 110 s with two threads and 50 s with one.
         with self.proof.monitor.interruptible(), one_blas_thread():
-            # Without features that vary the bound is zero, and proved.
-            for step in self.plan(level) if self.choice.features.size else []:
-                try:
-                    step()
-                except (np.linalg.LinAlgError, FloatingPointError) as error:
-                    # Whatever a search meets, the bounds found so far hold.
-                    warnings.warn(
-                        f"A step of the proof was given up ({error}); its best bound so far holds.",
-                        RuntimeWarning,
-                        stacklevel=2,
-                    )
+            self.work(level)
+            if (
+                level in ("tight", "exact")
+                and self.is_dense
+                and not self.proof.path
+                and self.choice.features.size
+            ):
+                self.keep_path(self.proof.known.on(self.choice.features), [])
         return self.proof.certificate(level)
+
+    def work(self, level: str) -> None:
+        """Take the steps of a level, as long as there is something left to prove."""
+        prove_by_trace(self.proof)
+        # Without features that vary the bound is zero, and proved.
+        for step in self.plan(level) if self.choice.features.size else []:
+            if self.is_done or self.proof.monitor.out_of_time():
+                break
+            try:
+                step()
+            except (np.linalg.LinAlgError, FloatingPointError) as error:
+                # Whatever a search meets, the bounds found so far hold.
+                warnings.warn(
+                    f"A step of the proof was given up ({error}); its best bound so far holds.",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the gap is closed, or what is left was proved as a problem of its own."""
+        proof = self.proof
+        return self.narrowed or relative_gap(proof.lower, proof.upper) <= 0.1 * self.budgets.gap
 
     @abstractmethod
     def plan(self, level: str) -> list[Step]:
@@ -143,8 +173,13 @@ class Prover(ABC):
     # --- steps
 
     def closed_forms(self) -> None:
-        """Row sums and shifted eigenvalues."""
+        """Shifted eigenvalues."""
         prove_by_closed_forms(self.proof, self.budgets)
+
+    def quick_rows(self) -> None:
+        """Row sums, with few sweeps."""
+        if self.reads_rows:
+            prove_by_rows(self.proof, self.budgets.fast_sweeps)
 
     def relaxation(self) -> None:
         """The root of a search: relaxation, screening, strengthening."""
@@ -169,6 +204,12 @@ class Prover(ABC):
         """Whether A is relaxed as a whole."""
         return self.choice.features.size <= self.budgets.dense_limit
 
+    @property
+    def reads_rows(self) -> bool:
+        """Whether all rows of A may be read: not from disk, and not for very many features."""
+        covariance = self.problem.covariance
+        return not covariance.reads_are_costly and covariance.n_features <= LARGEST_ROWS
+
     # --- the search, and witnesses for other numbers of features
 
     def tree(self, max_nodes: int) -> None:
@@ -181,6 +222,7 @@ class Prover(ABC):
         search = self.tree_search(
             self.problem, state, known, heuristic=proof.heuristic, monitor=proof.monitor,
             budgets=replace(self.budgets, max_nodes=max_nodes), keeper=keeper,
+            ceiling=min(proof.upper, proof.ceiling),
         )  # fmt: skip
         search.run()
         proof.hurried = search.hurried
@@ -189,7 +231,7 @@ class Prover(ABC):
         proof.n_nodes = state.n_nodes
         proof.n_eigensolves += state.n_eigensolves
         proof.history += state.history
-        self.keep_path(known.on(self.choice.features), state)
+        self.keep_path(known.on(self.choice.features), state.witnesses)
 
     def state(self, known: KnownMatrix, keeper: Keeper | None) -> TreeState:
         """Return where to begin, or where a checkpoint left off."""
@@ -216,13 +258,13 @@ class Prover(ABC):
         sha = hashlib.sha256(repr(asked).encode())
         return Keeper(self.options.checkpoint, sha.hexdigest(), self.options.checkpoint_every)
 
-    def keep_path(self, known: KnownMatrix, state: TreeState) -> None:
+    def keep_path(self, known: KnownMatrix, witnesses: list[NodeWitness]) -> None:
         """Keep full-size witnesses: B = 0, the search's own at this k, and those of the grid."""
         own: list[Factor] = [
             (witness.factor, witness.cones)
-            for witness in state.witnesses
+            for witness in witnesses
             if witness.factor is not None
-            and witness.strengthening < 0
+            and witness.shared < 0
             and witness.features.size == known.n_features
         ]
         nothing: list[Factor] = [(np.zeros((known.n_features, 0)), None)]
@@ -243,7 +285,8 @@ class Prover(ABC):
             choice = self.choice.on(self.choice.features).resized(size)
             if self.proof.monitor.out_of_time():
                 break
-            if self.m < size and choice.has_options:
+            small = known.n_features <= self.budgets.newton_limit
+            if small and self.m < size and choice.has_options:
                 factor = self.path_factor(known, choice)
                 found += [] if factor is None else [factor]
         return found
@@ -257,10 +300,53 @@ class RowSparseProver(Prover):
     def plan(self, level: str) -> list[Step]:
         """See `Prover.plan`."""
         if level == "fast":
-            return [self.closed_forms]
+            return [self.closed_forms, self.quick_rows]
+        # A checkpoint is about all features: the next run may know better what to take out.
+        resumes = self.is_dense and self.options.checkpoint is not None
+        rows = [partial(self.rows, level)] if self.m == 1 and not resumes else []
         if not self.is_dense:
-            return [self.samples, self.split]
-        return [self.relaxation if level == "tight" else self.search]
+            return [*rows, self.samples, partial(self.split_and_narrow, level)]
+        return [*rows, self.relaxation if level == "tight" else self.search]
+
+    def rows(self, level: str) -> None:
+        """Row sums, and the problem on the features they leave."""
+        if not self.reads_rows:
+            return
+        witness = prove_by_rows(self.proof, self.budgets.row_sweeps)
+        if witness is None or self.is_done:
+            return
+        try:
+            stop = self.proof.monitor.out_of_time
+            levels = row_levels(self.problem, witness.weights, stop)
+        except TimeoutError:
+            return
+        self.narrow(level, witness, levels)
+
+    def split_and_narrow(self, level: str) -> None:
+        """The split bound, and the problem on the features it leaves."""
+        witness = prove_by_split(self.proof, self.budgets)
+        if witness is not None and not self.is_done:
+            self.narrow(level, witness, witness.levels(self.problem))
+
+    def narrow(self, level: str, first: Witness, levels: FloatArray) -> None:
+        """Take out what a witness settles, and prove the rest as a problem of its own."""
+        proof, choice = self.proof, self.choice
+        removed = choice.free[levels[choice.free] < proof.lower]
+        rest = rest_of(self.problem, removed)
+        kept = np.setdiff1d(choice.features, removed)
+        if rest is None or kept.size > self.budgets.narrower * choice.features.size:
+            return
+        best = rest.refit(np.searchsorted(kept, np.sort(proof.support)))
+        inner = Proof(
+            rest, best, proof.monitor, proof.heuristic, seconds_before=proof.seconds_before,
+            ceiling=min(proof.upper, proof.ceiling),
+        )  # fmt: skip
+        RowSparseProver(inner, replace(self.options, k_grid=())).work(level)
+        proof.consider(kept[inner.support])
+        gone = max(float(levels[removed].max()), 0.0)  # they may have no support at all
+        proof.offer(max(gone, inner.upper), ScreenedWitness(first, removed, gone, inner.witness))
+        proof.take_counts(inner)
+        self.narrowed = True
 
     def lower_bound(self, known: KnownMatrix) -> float:
         """See `Prover.lower_bound`."""
@@ -285,7 +371,7 @@ class NonnegativeProver(Prover):
     def plan(self, level: str) -> list[Step]:
         """See `Prover.plan`."""
         if level == "fast":
-            return [self.closed_forms]
+            return [self.closed_forms, self.quick_rows]
         if level == "net":
             return [self.closed_forms, self.nets]
         if not self.is_dense:

@@ -14,7 +14,7 @@ import numpy as np
 from kspan.arrays import Index
 from kspan.problem import Choice
 from kspan.progress import relative_gap
-from kspan.proofs.check.bounds import Strengthening, dual_bound
+from kspan.proofs.check.bounds import SharedCones, dual_bound
 from kspan.proofs.check.claims import Part
 from kspan.proofs.check.known import KnownMatrix
 from kspan.proofs.check.screening import Screen
@@ -35,13 +35,22 @@ class Budgets:
     root_converge: float = 0.1
     enumerate_cost: float = 1e6  # a node with fewer (supports)·(k³ + 200) is enumerated
     heuristic_every: int = 25  # nodes
-    strengthen_gap: float = 0.005  # the root is strengthened when its gap is larger
+    strengthen_gap: float = 0.005  # a node is strengthened when its gap is larger
+    strengthen_iter: int = 150  # ADMM steps for its cones
+    strengthen_patience: float = 0.15  # stop when 25 steps close less than this share of the gap
+    strengthen_again: float = 0.6  # once more when this share of their features is left
+    clearly_smaller: float = 0.15  # a new start pays when this share of a node is settled
     cone_iter: int = 800  # ADMM steps at the root of a nonnegative problem
     cone_node_iter: int = 160  # and in its other nodes
     cone_patience: float = 0.1  # stop when 60 steps close less than this share of the gap
-    dense_limit: int = 1000  # features up to which A is relaxed as a whole, at O(d³) a step
+    newton_limit: int = 1000  # features up to which Newton's method relaxes A, at O(d³) a step
+    dense_limit: int = 2500  # up to which A is relaxed as a whole: cones take 60 d² numbers
+    row_sweeps: int = 8  # over the rows of A, for weights of row sums
+    fast_sweeps: int = 2
     n_inside: int = 500  # features that the split bound relaxes
     split_iter: int = 400
+    split_patience: float = 0.04  # stop when 20 steps close less than this share of the gap
+    narrower: float = 0.9  # go on with the rest when so few features are left, or fewer
     sample_iter: int = 150
     path_iter: int = 14  # Newton steps for each full-size witness of the path
     path_cone_iter: int = 200  # ADMM steps for each of them when the component is nonnegative
@@ -63,7 +72,7 @@ class Node(Part):
     choice: Choice
     bound: float
     start: Snapshot | ConeSnapshot | None
-    strengthening: int = -1
+    shared: int = -1
     n_iter: int = 0  # steps spent on it
 
     def keep(self, places: Index, choice: Choice) -> None:
@@ -89,7 +98,7 @@ class TreeState(Part):
     open: list[Node] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
     witnesses: list[NodeWitness] = field(default_factory=list)
-    strengthenings: list[Strengthening] = field(default_factory=list)
+    shared_cones: list[SharedCones] = field(default_factory=list)
     n_nodes: int = 0
     n_eigensolves: int = 0
     seconds: float = 0.0
@@ -137,7 +146,7 @@ class TreeState(Part):
             witness = used.setdefault(record.witness, len(used)) if leaf else -1
             records.append(replace(record, reductions=cuts, witness=witness))
         kept = [self.witnesses[i] for i in used]
-        return TreeWitness(self.scale, records, kept, self.strengthenings)
+        return TreeWitness(self.scale, records, kept, self.shared_cones)
 
 
 class Undo:
@@ -148,7 +157,7 @@ class Undo:
         self.node = replace(node)
         self.record = replace(record, reductions=list(record.reductions))
         self.open = list(state.open)
-        self.sizes = len(state.records), len(state.witnesses), len(state.strengthenings)
+        self.sizes = len(state.records), len(state.witnesses), len(state.shared_cones)
         self.values = (state.lower, state.support, state.settled, state.n_nodes)
 
     def restore(self, state: TreeState, node: Node) -> None:
@@ -157,9 +166,9 @@ class Undo:
             setattr(node, name, value)
         state.records[node.record] = self.record
         state.open = self.open
-        n_records, n_witnesses, n_strengthenings = self.sizes
+        n_records, n_witnesses, n_shared = self.sizes
         del state.records[n_records:], state.witnesses[n_witnesses:]
-        del state.strengthenings[n_strengthenings:]
+        del state.shared_cones[n_shared:]
         state.lower, state.support, state.settled, state.n_nodes = self.values
 
 

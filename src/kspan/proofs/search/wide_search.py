@@ -220,15 +220,23 @@ def _capped(values: FloatArray, m: int) -> FloatArray:
 
 
 BOUND_EVERY = 20  # iterations between two evaluations of the bound
+HOPELESS = 0.98  # of the bound so far, that the features outside reach by their variances
 
 
-def prove_by_split(proof: Proof, budgets: Budgets) -> None:
-    """Lower the split bound until its budget is spent, it meets the value, or told to stop."""
-    problem = proof.problem
+def prove_by_split(proof: Proof, budgets: Budgets) -> SplitWitness | None:
+    """Lower the split bound until its budget is spent, it meets the value, or told to stop.
+
+    Returns its best witness; None without any, as when features outside cost as much as any.
+    """
+    problem, lowest = proof.problem, np.inf
     variances = problem.covariance.diagonal()
     inside = choose_inside(variances, budgets.n_inside, proof.support, problem.choice)
+    outside = problem.choice.settled(removed=np.setdiff1d(inside, problem.choice.include))
+    if not outside.is_empty and outside.best_sum(variances) >= HOPELESS * proof.upper:
+        return None
     known, everywhere = KnownMatrix.of(problem, inside), KnownVariances.of(problem)
     relax = split_relaxation(problem, known, inside)
+    best = None
     for iteration in range(1, budgets.split_iter + 1):
         relax.step()
         stop = proof.monitor.out_of_time() or iteration == budgets.split_iter
@@ -236,16 +244,22 @@ def prove_by_split(proof: Proof, budgets: Budgets) -> None:
             continue
         witness = SplitWitness(known.scale, inside, *relax.witness())
         try:
-            value = witness.bound(known, everywhere, problem) * known.scale
+            value = witness.bound(known, everywhere, problem).value * known.scale
         except FloatingPointError:
             break
         proof.n_eigensolves += 1
+        gained, share = lowest - value, budgets.split_patience
+        if value < lowest:
+            best, lowest = witness, value
         proof.offer(value, witness)
         if proof.report(n_features_left=inside.size) or value <= proof.lower:
+            break
+        if gained < share * (lowest - proof.lower):
             break
     proof.n_eigensolves += relax.n_eigensolves
     proof.note()
     proof.improve(placed(relax.z, inside, variances.size))
+    return best
 
 
 def choose_inside(variances: FloatArray, size: int, support: Index, choice: Choice) -> Index:
