@@ -1,5 +1,7 @@
 """Records of fits: what goes in comes out, every claim is checked, and runs are reproducible."""
 
+import io
+import json
 import zipfile
 from dataclasses import dataclass, replace
 
@@ -24,6 +26,7 @@ from kspan import (
 from kspan.datasets import load_pitprops
 from kspan.progress import Status
 from kspan.proofs.check.witnesses import SampleWitness
+from kspan.records.form import require_features
 from kspan.solvers import EM, IPU, registry
 from tests.out_of_core import npy
 
@@ -458,6 +461,49 @@ def test_files_that_are_no_records(records, tmp_path):
     replace(records["features"], version=99).save(path)
     with pytest.raises(ValueError, match="version 99"):
         FitRecord.load(path)
+
+
+def test_one_array_in_many_places_is_refused(with_path, tmp_path):
+    """A file of a few megabytes would take minutes: each place is looked at on its own."""
+    with_path.save(tmp_path / "x")
+    parts = members(tmp_path / "x")
+    header = np.load(io.BytesIO(parts["header.npy"])).tobytes().decode()
+    document = json.loads(header)
+    supports = document["value"]["fields"]["path"]["fields"]["supports"]
+    supports[1] = supports[0]
+    text = np.frombuffer(json.dumps(document).encode(), dtype=np.uint8)
+    named = {name[:-4]: np.load(io.BytesIO(part)) for name, part in parts.items()}
+    np.savez(tmp_path / "y.npz", **{**named, "header": text})
+    with pytest.raises(ValueError, match="is there twice"):
+        FitRecord.load(tmp_path / "y.npz")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"supports": lambda supports: [*supports[:-1], np.arange(6)]}, "k=7: not 7 features"),
+        ({"n_features": lambda d: 10**6, "feature_names": lambda names: None}, "of other data"),
+    ],
+)
+def test_a_path_of_something_else_is_not_loaded(with_path, tmp_path, change, message):
+    wrong = replace(with_path, path=changed(with_path.path, **change))
+    wrong.save(tmp_path / "x")
+    with pytest.raises(ValueError, match=message):
+        FitRecord.load(tmp_path / "x")
+
+
+def test_the_features_of_a_file_are_looked_at_once(with_path, tmp_path, monkeypatch):
+    seen = []
+
+    def look(what, *rest):
+        seen.append(what)
+        require_features(what, *rest)
+
+    monkeypatch.setattr("kspan.records.form.require_features", look)
+    with_path.save(tmp_path / "x")
+    FitRecord.load(tmp_path / "x")
+    own, proofs = 1 + len(with_path.path.supports), 1 + len(with_path.path.certificates)
+    assert len(seen) == own + 3 * proofs
 
 
 # --- reproducible
