@@ -375,6 +375,23 @@ def test_loadings_that_are_worse_than_the_certificate_are_refused(records, wine,
     replace(worse, certificates=[]).verify(wine)
 
 
+def test_what_does_not_follow_from_the_data_is_named(records, wine):
+    record = records["features"]
+    made_up = replace(
+        record, parameters={**record.parameters, "random_state": 12345, "time_limit": 7.0}
+    )
+    said = made_up.verify(wine)[-1]
+    assert "(explained_share, init, random_state, solver_options, time_limit)" in said
+    assert "feature_names" not in said
+    renamed = replace(made_up, feature_names=[f"gene {j}" for j in range(13)])
+    assert "feature_names" in renamed.verify(wine.to_numpy())[-1]
+    without = replace(record, certificates=[], status="completed")
+    assert "(certify, explained_share," in without.verify(wine)[-1]
+    assert "deflation" in records["elements"].verify(wine)[-1]
+    with pytest.raises(CertificateError, match="one has no name"):
+        replace(record, parameters={**record.parameters, "all\nholds": 1}).verify(wine)
+
+
 def test_signs_of_nonnegative_components(records, wine):
     with pytest.raises(CertificateError, match="negative"):
         changed(records["nonnegative"], loadings=lambda W: -W, scores=lambda Z: -Z).verify(wine)

@@ -26,7 +26,7 @@ from kspan.proofs.check.certificate import OPTIMAL_GAP
 from kspan.proofs.check.tree import TreeWitness
 from kspan.proofs.search.prover import level_of, levels_of
 from kspan.records.collect import covariance_of, only_float32
-from kspan.records.form import NONNEGATIVE, ORTHONORMAL, need, require_form
+from kspan.records.form import NONNEGATIVE, ORTHONORMAL, PARAMETERS, need, require_form
 from kspan.solvers.method import AnyMethod
 from kspan.solvers.registry import methods_for
 from kspan.solving import component_problems
@@ -98,7 +98,7 @@ class Check:
             done.append(self.path(self.record.path))
         if self.record.dtype == "float32":
             done.append("the fit was made in float32: its loadings hold to five digits")
-        return [*done, not_checked(self.record)]
+        return [*done, not_checked(self.record, named=names is not None)]
 
     # --- data, loadings, variances
 
@@ -375,10 +375,20 @@ class Check:
             self.agree(f"{name}[{where}]", float(claimed[place]), float(found[place]), size, tol)
 
 
-def not_checked(record: "FitRecord") -> str:
-    """Say what of a record does not follow from the data."""
+def not_checked(record: "FitRecord", *, named: bool) -> str:
+    """Say what of a record does not follow from the data.
+
+    Parameters
+    ----------
+    record : FitRecord
+    named : whether there were names of features to compare
+    """
     names = ["solver", "history", "n_iter", "n_passes", "times", "environment", "source"]
     names.append("why it ended (status)")
+    if unread := unread_parameters(record):
+        names.append(f"parameters ({', '.join(unread)})")
+    if record.feature_names is not None and not named:
+        names.append("feature_names")
     if record.sample_names is not None:
         names.append("sample_names")
     if record.is_row_sparse and record.parameters["n_features_to_select"] is None:
@@ -390,3 +400,13 @@ def not_checked(record: "FitRecord") -> str:
     if record.stability is not None:
         names.append("stability")
     return f"{NOT_CHECKED}: {', '.join(names)}"
+
+
+def unread_parameters(record: "FitRecord") -> list[str]:
+    """Return the parameters of a record that no check has read, but for the solver."""
+    asked, read = record.parameters, set(PARAMETERS)
+    if not record.certificates:
+        read -= {"certify", "deflation"}
+    if asked.get("n_features_to_select") is not None:
+        read -= {"explained_share"}
+    return sorted(asked.keys() - read)

@@ -104,6 +104,7 @@ def require_parameters(asked: dict[str, Any], d: int) -> None:
     """Those that the check reads are of the types that the estimator takes."""
     need({"n_components", "covariance", "scale"} <= set(asked),
          "parameters: not those of an estimator")  # fmt: skip
+    need(all(name.isidentifier() for name in asked), "parameters: one has no name")
     for name in PARAMETERS.keys() & asked.keys():
         wrong = misfit(asked[name], PARAMETERS[name])
         need(not wrong, f"parameters: {name} {wrong}")
