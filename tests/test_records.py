@@ -4,6 +4,7 @@ import io
 import json
 import zipfile
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -237,6 +238,47 @@ def test_a_changed_record_is_refused(records, wine, change):
     record.verify(wine)
     with pytest.raises(CertificateError):
         changed(record, **CHANGES[change]).verify(wine)
+
+
+@pytest.mark.parametrize("share", [1e-9, 9e-8, -1e-9])
+def test_the_objective_holds_to_rounding(records, wine, share):
+    """What shared features of data in double precision explain is known to 1e-12 or so."""
+    for name in ("features", "plain"):
+        for part in ("objective", "explained_variance", "total_variance"):
+            with pytest.raises(CertificateError, match=part):
+                changed(records[name], **{part: lambda value: value * (1 + share)}).verify(wine)
+
+
+@pytest.mark.parametrize("given", [True, False], ids=["matrix", "float32"])
+def test_no_objective_is_above_its_certificate(wine, given):
+    X = wine.to_numpy(np.float32)
+    X = np.cov(X.T) if given else X
+    kind = "precomputed" if given else None
+    model = FeatureSparsePCA(2, 4, covariance=kind, certify="exact", random_state=0).fit(X)
+    record = FitRecord.from_estimator(model, X)
+    record.verify(X)
+    above = record.certificates[0].upper * (1 + 1e-11)
+    assert above < record.objective * (1 + 1e-8)
+    with pytest.raises(CertificateError, match=r"objective: .* the most is"):
+        replace(record, objective=above).verify(X)
+
+
+@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize("solver", ["auto", "go", "tpower"])
+def test_honest_records_hold_in_any_form(rng, scale, solver):
+    """Also where means are 1e9 times the deviations, and are taken out of products last."""
+    shapes = [(50, 12, 3, 5), (20, 1100, 2, 30), (40, 700, 3, 450)]
+    for (n, d, m, k), mean in product(shapes, (0.0, 1e3, 1e6)):
+        X = 1e-3 * (rng.standard_normal((n, 3)) @ rng.standard_normal((3, d)))
+        X += 1e-3 * rng.standard_normal((n, d)) + mean
+        for form in (np.asarray, sp.csr_array):
+            model = FeatureSparsePCA(
+                m, k, solver=solver, scale=scale, time_limit=1, certify="fast", random_state=0
+            ).fit(form(X))
+            # Scores themselves cannot be told to seven digits then.
+            record = replace(FitRecord.from_estimator(model, X), scores=None)
+            for other in (np.asarray, sp.csr_array, npy):
+                record.verify(other(X))
 
 
 def forged(proof, **parts):
