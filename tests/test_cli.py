@@ -568,6 +568,17 @@ def field(name, value):
     return change
 
 
+def swapped(one, other):
+    """Change the places of two fields."""
+
+    def change(document):
+        parts = document["value"]["fields"]
+        parts[one], parts[other] = parts[other], parts[one]
+        return document
+
+    return change
+
+
 def deep(document):
     value = 0
     for _ in range(400):
@@ -578,7 +589,8 @@ def deep(document):
 EDITS = {
     "another type": (field("n_features", "13"), "n_features is a str, not a int"),
     "a negative number": (field("n_iter", -5), "n_iter: negative"),
-    "no such feature": (field("support", {"array": 1}), "support is an array of float64"),
+    "no such feature": (swapped("support", "mean"), "support is an array of float64"),
+    "an array twice": (field("support", {"array": 1}), "array 1 is there twice"),
     "no such array": (field("support", {"array": 999}), "array 999 is not in the file"),
     "a certificate for a record": (
         lambda document: {**document, "value": document["value"]["fields"]["certificates"][0]},

@@ -1,7 +1,10 @@
 """Records of fits: what goes in comes out, every claim is checked, and runs are reproducible."""
 
+import io
+import json
 import zipfile
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -24,6 +27,7 @@ from kspan import (
 from kspan.datasets import load_pitprops
 from kspan.progress import Status
 from kspan.proofs.check.witnesses import SampleWitness
+from kspan.records.form import require_features
 from kspan.solvers import EM, IPU, registry
 from tests.out_of_core import npy
 
@@ -236,6 +240,47 @@ def test_a_changed_record_is_refused(records, wine, change):
         changed(record, **CHANGES[change]).verify(wine)
 
 
+@pytest.mark.parametrize("share", [1e-9, 9e-8, -1e-9])
+def test_the_objective_holds_to_rounding(records, wine, share):
+    """What shared features of data in double precision explain is known to 1e-12 or so."""
+    for name in ("features", "plain"):
+        for part in ("objective", "explained_variance", "total_variance"):
+            with pytest.raises(CertificateError, match=part):
+                changed(records[name], **{part: lambda value: value * (1 + share)}).verify(wine)
+
+
+@pytest.mark.parametrize("given", [True, False], ids=["matrix", "float32"])
+def test_no_objective_is_above_its_certificate(wine, given):
+    X = wine.to_numpy(np.float32)
+    X = np.cov(X.T) if given else X
+    kind = "precomputed" if given else None
+    model = FeatureSparsePCA(2, 4, covariance=kind, certify="exact", random_state=0).fit(X)
+    record = FitRecord.from_estimator(model, X)
+    record.verify(X)
+    above = record.certificates[0].upper * (1 + 1e-11)
+    assert above < record.objective * (1 + 1e-8)
+    with pytest.raises(CertificateError, match=r"objective: .* the most is"):
+        replace(record, objective=above).verify(X)
+
+
+@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize("solver", ["auto", "go", "tpower"])
+def test_honest_records_hold_in_any_form(rng, scale, solver):
+    """Also where means are 1e9 times the deviations, and are taken out of products last."""
+    shapes = [(50, 12, 3, 5), (20, 1100, 2, 30), (40, 700, 3, 450)]
+    for (n, d, m, k), mean in product(shapes, (0.0, 1e3, 1e6)):
+        X = 1e-3 * (rng.standard_normal((n, 3)) @ rng.standard_normal((3, d)))
+        X += 1e-3 * rng.standard_normal((n, d)) + mean
+        for form in (np.asarray, sp.csr_array):
+            model = FeatureSparsePCA(
+                m, k, solver=solver, scale=scale, time_limit=1, certify="fast", random_state=0
+            ).fit(form(X))
+            # Scores themselves cannot be told to seven digits then.
+            record = replace(FitRecord.from_estimator(model, X), scores=None)
+            for other in (np.asarray, sp.csr_array, npy):
+                record.verify(other(X))
+
+
 def forged(proof, **parts):
     """A certificate that was changed by someone who can compute a digest."""
     return replace(proof, **parts, digest="")
@@ -372,6 +417,23 @@ def test_loadings_that_are_worse_than_the_certificate_are_refused(records, wine,
     replace(worse, certificates=[]).verify(wine)
 
 
+def test_what_does_not_follow_from_the_data_is_named(records, wine):
+    record = records["features"]
+    made_up = replace(
+        record, parameters={**record.parameters, "random_state": 12345, "time_limit": 7.0}
+    )
+    said = made_up.verify(wine)[-1]
+    assert "(explained_share, init, random_state, solver_options, time_limit)" in said
+    assert "feature_names" not in said
+    renamed = replace(made_up, feature_names=[f"gene {j}" for j in range(13)])
+    assert "feature_names" in renamed.verify(wine.to_numpy())[-1]
+    without = replace(record, certificates=[], status="completed")
+    assert "(certify, explained_share," in without.verify(wine)[-1]
+    assert "deflation" in records["elements"].verify(wine)[-1]
+    with pytest.raises(CertificateError, match="one has no name"):
+        replace(record, parameters={**record.parameters, "all\nholds": 1}).verify(wine)
+
+
 def test_signs_of_nonnegative_components(records, wine):
     with pytest.raises(CertificateError, match="negative"):
         changed(records["nonnegative"], loadings=lambda W: -W, scores=lambda Z: -Z).verify(wine)
@@ -458,6 +520,49 @@ def test_files_that_are_no_records(records, tmp_path):
     replace(records["features"], version=99).save(path)
     with pytest.raises(ValueError, match="version 99"):
         FitRecord.load(path)
+
+
+def test_one_array_in_many_places_is_refused(with_path, tmp_path):
+    """A file of a few megabytes would take minutes: each place is looked at on its own."""
+    with_path.save(tmp_path / "x")
+    parts = members(tmp_path / "x")
+    header = np.load(io.BytesIO(parts["header.npy"])).tobytes().decode()
+    document = json.loads(header)
+    supports = document["value"]["fields"]["path"]["fields"]["supports"]
+    supports[1] = supports[0]
+    text = np.frombuffer(json.dumps(document).encode(), dtype=np.uint8)
+    named = {name[:-4]: np.load(io.BytesIO(part)) for name, part in parts.items()}
+    np.savez(tmp_path / "y.npz", **{**named, "header": text})
+    with pytest.raises(ValueError, match="is there twice"):
+        FitRecord.load(tmp_path / "y.npz")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"supports": lambda supports: [*supports[:-1], np.arange(6)]}, "k=7: not 7 features"),
+        ({"n_features": lambda d: 10**6, "feature_names": lambda names: None}, "of other data"),
+    ],
+)
+def test_a_path_of_something_else_is_not_loaded(with_path, tmp_path, change, message):
+    wrong = replace(with_path, path=changed(with_path.path, **change))
+    wrong.save(tmp_path / "x")
+    with pytest.raises(ValueError, match=message):
+        FitRecord.load(tmp_path / "x")
+
+
+def test_the_features_of_a_file_are_looked_at_once(with_path, tmp_path, monkeypatch):
+    seen = []
+
+    def look(what, *rest):
+        seen.append(what)
+        require_features(what, *rest)
+
+    monkeypatch.setattr("kspan.records.form.require_features", look)
+    with_path.save(tmp_path / "x")
+    FitRecord.load(tmp_path / "x")
+    own, proofs = 1 + len(with_path.path.supports), 1 + len(with_path.path.certificates)
+    assert len(seen) == own + 3 * proofs
 
 
 # --- reproducible

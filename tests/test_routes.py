@@ -81,6 +81,7 @@ def test_the_command_reads_and_measures_once(counts, tmp_path, monkeypatch):
     assert counts["files read"] == 1
     (covariance,) = counts.measured
     assert covariance.n_grams == 1
+    assert covariance.n_passes == 3  # moments, A, and the scores of the record
 
 
 def test_components_are_taken_out_once_each(counts):
@@ -91,3 +92,4 @@ def test_components_are_taken_out_once_each(counts):
     assert len(model.certificates_) == 3
     assert counts["matrices for proofs"] == 3  # what is left of A, for each
     assert covariance.n_grams == 1
+    assert model.n_passes_ == covariance.n_passes == 2  # moments, and A

@@ -432,11 +432,22 @@ DAMAGE = {
     "two of one name": (twice, "two members of one name"),
     "no arrays": (lambda path: write_document(path, {"format": 2, "value": {"array": 0}}),
                   "array 0 is not in the file"),
+    "one array twice": (lambda path: write_members(path, header=two_of_one(), array_0=eight()),
+                        "array 0 is there twice"),
     "no format": (lambda path: write_document(path, [1]), "has no format"),
     "deep": (lambda path: deep(path, 100_000), "not a file of kspan"),
     "rather deep": (lambda path: deep(path, 900), "nested too deeply|not a file of kspan"),
     "bzip2": (lambda path: bzip2(path), "compressed in a way"),
 }  # fmt: skip
+
+
+def two_of_one():
+    text = json.dumps({"format": storage.FORMAT, "value": [{"array": 0}] * 2}).encode()
+    return npy_header((len(text),), "|u1") + text
+
+
+def eight():
+    return npy_header((8,)) + bytes(64)
 
 
 def deep(path, depth):

@@ -271,12 +271,14 @@ def prove_solution(
 ) -> tuple[Any, Certificate]:
     """Prove a solution that a method found; return the one that the proof is about, and the proof.
 
-    That is the solution itself, or a better one found on the way.
+    That is the solution itself, or a better one found on the way; stopped early if its proof was.
     """
     point = problem.point_of(solution)
     certificate = prove_point(problem, point, level, monitor.inner(level), options)
     if method.proof_level is not None:
         solution = replace(solution, solver=method.name, status=certificate.status)
+    elif certificate.status.stopped_early:
+        solution = replace(solution, status=worst([solution.status, certificate.status]))
     if certificate.lower > solution.objective:
         solution = _improved(problem, solution, certificate)
     return solution, certificate

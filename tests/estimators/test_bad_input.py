@@ -721,6 +721,18 @@ def test_masked_values_are_refused(way, X):
         call(masked)
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_masked_values_in_lists_are_refused(way, X):
+    """NumPy takes what the mask hides for the value."""
+    call = everywhere(X)[way]
+    masked = np.ma.masked_array(X, mask=np.zeros(X.shape, dtype=bool))
+    call(list(masked))  # nothing is hidden
+    masked[3, 2] = np.ma.masked
+    for rows in (list(masked), tuple(masked), [list(row) for row in masked]):
+        with pytest.raises(ValueError, match="list with masked values, the first in row 3"):
+            call(rows)
+
+
 def test_an_array_in_which_nothing_is_masked_gives_the_same(X):
     found = small().fit(np.ma.masked_array(X, mask=False)).components_
     np.testing.assert_array_equal(found, small().fit(X).components_)

@@ -1,11 +1,15 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_wine
 
 from kspan import (
+    CertificateError,
     FeatureSparsePCA,
     FeatureSparseSelector,
+    FitRecord,
     NonnegativeSparsePCA,
     RowSparseProblem,
     as_covariance,
@@ -88,6 +92,24 @@ def test_time_limit_is_for_fit_and_proof_together(X):
     model = FeatureSparsePCA(2, 5, solver="ipu", certify="exact", time_limit=1e-6).fit(X)
     assert model.status_ == "time limit"
     assert not hasattr(model, "certificate_")
+
+
+@pytest.mark.parametrize("solver", ["ipu", "auto"])
+def test_a_fit_whose_proof_was_stopped_says_so(X, solver):
+    """As nonnegative components do: what is called completed has nothing left to do."""
+
+    def stop(progress):
+        return progress.upper is not None
+
+    model = FeatureSparsePCA(2, 5, scale=True, solver=solver, certify="exact", random_state=0)
+    model.set_params(callback=stop).fit(X)
+    assert model.certificate_.status.value == "stopped by callback"
+    assert model.status_ == "stopped by callback"
+    record = FitRecord.from_estimator(model, X)
+    record.verify(X)
+    asked = {**record.parameters, "n_features_to_select": None, "explained_share": 0.99999}
+    with pytest.raises(CertificateError, match="explained_share"):
+        replace(record, parameters=asked).verify(X)
 
 
 def test_options_of_the_proof(X, tmp_path):

@@ -73,7 +73,7 @@ class FeatureSparsePCA(SparseProjection, FeatureSparseEstimator):
         ``lower``, ``upper``, ``gap``, ``status`` and the witness that proves them; only with
         `certify` or ``solver="exact"``.
     solver_, status_ : str
-        The method that ran, and how it ended.
+        The method that ran, and how it ended: early, if it was stopped or its proof was.
     mean_, scale_ : array of shape (n_features,)
         What `transform` subtracts and divides by; `scale_` is None without `scale`.
     n_components_, n_features_to_select_ : int

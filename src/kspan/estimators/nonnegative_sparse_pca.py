@@ -49,7 +49,9 @@ class NonnegativeSparsePCA(LoadingsEstimator):
         How a component is taken out before the next one: its features are removed (the default),
         or its direction. "nspca" has none.
     certify : bool or {"fast", "net", "tight", "exact"}, default=False
-        Prove how good every component is; True means "tight". See `kspan.certify`.
+        Prove how good every component is; True means "tight". See `kspan.certify`. A better one
+        found on the way takes its place. "Better" is component by component, given those before
+        it: the later ones then start from something else, so `objective_` may fall.
     scale, covariance, solver_options, time_limit, callback, verbose, random_state
         As in `StiefelSparsePCA`; the options are those of the method in
         `kspan.solvers.nonnegative`, and `checkpoint`, `checkpoint_every` and `k_grid` of

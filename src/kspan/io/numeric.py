@@ -1,6 +1,6 @@
 """Data that only looks like numbers: masked, text, missing. Libraries convert it without a word."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,8 @@ def require_numeric(X: Any) -> Any:
     """
     if isinstance(X, np.ma.MaskedArray):
         X = _unmasked(X)
+    elif isinstance(X, list | tuple):
+        _require_unmasked_rows(X)
     for place, name, values in _doubtful_columns(X):
         where = f"column {place}" + ("" if name is None else f" ({name!r})")
         for value in values:
@@ -47,6 +49,26 @@ def _unmasked(X: Any) -> NDArray[Any]:
             "first."
         )
     return np.asarray(X.data)
+
+
+def _require_unmasked_rows(rows: Sequence[Any]) -> None:
+    """Refuse masked values in lists: as an array they would be what the mask hides."""
+    for place, row in enumerate(rows):
+        if _hides(row):
+            raise ValueError(
+                f"Input X is a list with masked values, the first in row {place}. Fill in or drop "
+                "them first."
+            )
+
+
+def _hides(row: Any) -> bool:
+    if isinstance(row, np.ma.MaskedArray):
+        return bool(np.ma.is_masked(row))
+    if not isinstance(row, list | tuple):
+        return False
+    # Of plain numbers there are one or two types: these are looked at, not the numbers.
+    doubtful = any(issubclass(kind, np.ma.MaskedArray) for kind in set(map(type, row)))
+    return doubtful and any(np.ma.is_masked(value) for value in row)
 
 
 def _doubtful_columns(X: Any) -> Iterator[tuple[int, Any, Any]]:

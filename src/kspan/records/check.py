@@ -13,6 +13,7 @@ from kspan.choosing_k import SparsityPath
 from kspan.choosing_k.band import upper_band
 from kspan.covariance import Covariance
 from kspan.io import open_data
+from kspan.linalg.rounding import UNIT
 from kspan.linalg.selection import placed
 from kspan.problem import (
     NonnegativeProblem,
@@ -26,7 +27,7 @@ from kspan.proofs.check.certificate import OPTIMAL_GAP
 from kspan.proofs.check.tree import TreeWitness
 from kspan.proofs.search.prover import level_of, levels_of
 from kspan.records.collect import covariance_of, only_float32
-from kspan.records.form import NONNEGATIVE, ORTHONORMAL, need, require_form
+from kspan.records.form import NONNEGATIVE, ORTHONORMAL, PARAMETERS, need, require_form
 from kspan.solvers.method import AnyMethod
 from kspan.solvers.registry import methods_for
 from kspan.solving import component_problems
@@ -34,8 +35,9 @@ from kspan.solving import component_problems
 if TYPE_CHECKING:
     from kspan.records.record import FitRecord
 
-# What numbers may differ by, relatively: eigenvalues are accurate to 1e-8. A bound may be higher
-# than what follows from the data, but no lower than by rounding.
+# What numbers may differ by, relatively: eigenvalues are accurate to 1e-8. What features explain
+# together is known better, see `Check.rounding`. A bound may be higher than what follows from the
+# data, but no lower than by rounding.
 TOLERANCE = 1e-7
 
 # Loadings, centre and scales of a float32 fit are float32 numbers.
@@ -98,7 +100,7 @@ class Check:
             done.append(self.path(self.record.path))
         if self.record.dtype == "float32":
             done.append("the fit was made in float32: its loadings hold to five digits")
-        return [*done, not_checked(self.record)]
+        return [*done, not_checked(self.record, named=names is not None)]
 
     # --- data, loadings, variances
 
@@ -140,13 +142,17 @@ class Check:
         if record.is_row_sparse:
             self.axes(inside)
         objective, total = float(variances.sum()), covariance.trace()
-        self.agree("total_variance", record.total_variance, total)
+        most = self.rounding(np.arange(self.d), 1) if self.is_double else np.inf
+        self.agree("total_variance", record.total_variance, total, most=most)
         # What components share is taken out of their variances: that costs digits.
         tol = TOLERANCE if record.is_row_sparse else self.loose
         before = np.zeros(self.m) if record.is_row_sparse else np.diagonal(inside)
         floor = np.maximum(before, ROUNDING / TOLERANCE * objective)
-        self.agree("objective", record.objective, objective, float(before.sum()), tol)
-        self.agree_all("explained_variance", record.explained_variance, variances, floor, tol)
+        most = np.inf
+        if record.is_row_sparse and self.is_double:
+            most = self.rounding(support, self.m) + self.centring(objective)
+        self.agree("objective", record.objective, objective, float(before.sum()), tol, most)
+        self.agree_all("explained_variance", record.explained_variance, variances, floor, tol, most)
         if record.pca_variance is not None:
             assert self.plain is not None
             floor = np.full(self.m, 0.1 * self.plain[0])  # Lanczos stops at 1e-8 of the largest
@@ -155,6 +161,34 @@ class Check:
             f"the loadings are {kind}, on {support.size} features",
             f"they explain {objective / total:.4%} of the variance",
         ]
+
+    @property
+    def is_double(self) -> bool:
+        """Whether the fit was to data in double precision; a given matrix may have been mended."""
+        return self.record.dtype == "float64" and self.covariance.n_samples is not None
+
+    def rounding(self, support: Index, m: int) -> float:
+        r"""Return by how much two computations of tr(W'AW) differ at most, for W on a support.
+
+        In each, entries of A are off by their errors, which is :math:`\sqrt{m} \sum_{i∈S} r_i`
+        (`kspan.proofs.check.known.Uncertainty`), and eigenvalues or products by a modest multiple
+        of k units of tr A_SS.
+        """
+        k, trace = support.size, float(self.covariance.diagonal()[support].sum())
+        errors = float(self.covariance.entry_errors()[support].sum())
+        return 2 * np.sqrt(m) * errors + 32 * m * (k + 8) * UNIT * trace
+
+    def centring(self, explained: float) -> float:
+        """Return what products add to that in which means are taken out last, of large data.
+
+        Scores ``Xw - μ'w`` are off by e = 4(k+8)u‖μ‖, and their variances s² by 2se + e².
+        """
+        covariance, S = self.covariance, self.record.support
+        if covariance.mean is None:
+            return 0.0
+        mean = covariance.mean if covariance.scale is None else covariance.mean / covariance.scale
+        e = 4 * (S.size + 8) * UNIT * float(np.linalg.norm(mean[S]))
+        return self.m * (2 * np.sqrt(explained) * e + e * e)
 
     def signs(self, W: FloatArray) -> None:
         """The entry of largest size is positive, in every component; of several one."""
@@ -179,8 +213,9 @@ class Check:
             return
         share, n_allowed = asked["explained_share"], self.d - len(asked["exclude"] or [])
         need(0 < share <= 1, "explained_share: not a share")
-        # With all features, or cut short, a fit may fall short of it.
-        if record.support.size == n_allowed or Status(record.status).stopped_early:
+        # With all features, or cut short, a fit may fall short of it. What is proved was found.
+        cut_short = Status(record.status).stopped_early and not record.certificates
+        if record.support.size == n_allowed or cut_short:
             return
         wanted = share * float(self.covariance.leading(self.m).values.sum())
         need(record.objective >= wanted * (1 - TOLERANCE),
@@ -250,6 +285,9 @@ class Check:
             reached = self.reached(problem, proof, j)
             need(max(reached, 0.0) >= lower * (1 - TOLERANCE),
                  "loadings: worse than the certificate's")  # fmt: skip
+            if record.is_row_sparse:
+                most = upper * (1 + BOUND_TOLERANCE) + self.centring(upper)
+                need(reached <= most, f"objective: {reached!r} was claimed, the most is {upper!r}")
             what = "the selection" if record.is_row_sparse else f"component {j + 1}"
             share = 1.0 if upper <= 0 else min(reached, upper) / upper
             sure = "" if proof.confidence == 1 else f", with probability {proof.confidence:.4g}"
@@ -357,28 +395,41 @@ class Check:
     # --- numbers
 
     def agree(
-        self, name: str, claimed: float, found: float, size: float = 0.0, tol: float = TOLERANCE
-    ) -> None:
-        """Two numbers are the same, up to a share of the larger, or of `size`."""
-        slack = tol * max(abs(found), abs(size))
+        self, name: str, claimed: float, found: float, size: float = 0.0, tol: float = TOLERANCE,
+        most: float = np.inf,
+    ) -> None:  # fmt: skip
+        """Two numbers are the same, up to a share of the larger, or of `size`, and to `most`."""
+        slack = min(tol * max(abs(found), abs(size)), most)
         need(bool(np.isfinite(claimed)) and abs(claimed - found) <= slack,
              f"{name}: {claimed!r} was claimed, the data gives {found!r}")  # fmt: skip
 
     def agree_all(
-        self, name: str, claimed: Any, found: FloatArray, sizes: FloatArray, tol: float = TOLERANCE
-    ) -> None:
+        self, name: str, claimed: Any, found: FloatArray, sizes: FloatArray,
+        tol: float = TOLERANCE, most: float = np.inf,
+    ) -> None:  # fmt: skip
         """`agree`, for every number of an array, each with a size of its own."""
         need(np.shape(claimed) == found.shape, f"{name}: not of shape {found.shape}")
         for place in np.ndindex(found.shape):
             where = ", ".join(str(i) for i in place)
             size = float(sizes[place])
-            self.agree(f"{name}[{where}]", float(claimed[place]), float(found[place]), size, tol)
+            values = float(claimed[place]), float(found[place])
+            self.agree(f"{name}[{where}]", *values, size, tol, most)
 
 
-def not_checked(record: "FitRecord") -> str:
-    """Say what of a record does not follow from the data."""
+def not_checked(record: "FitRecord", *, named: bool) -> str:
+    """Say what of a record does not follow from the data.
+
+    Parameters
+    ----------
+    record : FitRecord
+    named : whether there were names of features to compare
+    """
     names = ["solver", "history", "n_iter", "n_passes", "times", "environment", "source"]
     names.append("why it ended (status)")
+    if unread := unread_parameters(record):
+        names.append(f"parameters ({', '.join(unread)})")
+    if record.feature_names is not None and not named:
+        names.append("feature_names")
     if record.sample_names is not None:
         names.append("sample_names")
     if record.is_row_sparse and record.parameters["n_features_to_select"] is None:
@@ -390,3 +441,13 @@ def not_checked(record: "FitRecord") -> str:
     if record.stability is not None:
         names.append("stability")
     return f"{NOT_CHECKED}: {', '.join(names)}"
+
+
+def unread_parameters(record: "FitRecord") -> list[str]:
+    """Return the parameters of a record that no check has read, but for the solver."""
+    asked, read = record.parameters, set(PARAMETERS)
+    if not record.certificates:
+        read -= {"certify", "deflation"}
+    if asked.get("n_features_to_select") is not None:
+        read -= {"explained_share"}
+    return sorted(asked.keys() - read)

@@ -52,14 +52,13 @@ def need(holds: Any, message: str) -> None:
 
 def require_form(record: "FitRecord") -> None:
     """Raise `CertificateError` unless every field is of its type and shape."""
-    require_types(record, "")
+    require_times(record)
     need(record.version == VERSION, f"version: {record.version}, this kspan reads {VERSION}")
     need(record.estimator in ESTIMATORS, "estimator: not one of kspan")
     need(record.dtype in ("float64", "float32"), f"dtype: {record.dtype!r} is none of a fit")
     d, n = record.n_features, record.n_samples
     need(d >= 1 and (n is None or n >= 1), "n_samples, n_features: not numbers of a table")
     require_counts(record, "n_iter", "n_passes")
-    require_seconds("seconds", record.seconds)
     need(record.status in STATUSES, f"status: {record.status!r} is none")
     require_features("support", record.support, d)
     k = record.support.size
@@ -81,15 +80,31 @@ def require_form(record: "FitRecord") -> None:
     for number, proof in enumerate(record.certificates):
         require_certificate(proof, f"certificate {number + 1}")
     if record.path is not None:
-        require_path(record.path)
+        require_path(record.path, d)
     if record.stability is not None:
         require_stability(record.stability, d)
+
+
+def require_times(record: "FitRecord") -> None:
+    """What times are part of is of its types, and they are times; they come from elsewhere."""
+    require_types(record, "")
+    require_seconds("seconds", record.seconds)
+    named = [(f"certificate {i + 1}", proof) for i, proof in enumerate(record.certificates)]
+    if record.path is not None:
+        require_types(record.path, "path: ")
+        require_seconds("path: seconds", record.path.seconds)
+        named += [("path: a certificate", proof) for proof in record.path.certificates]
+    for what, proof in named:
+        require_types(proof, f"{what}: ")
+        require_seconds(f"{what}: seconds", proof.seconds)
+        require_shape(f"{what}: history", proof.history, (proof.history.shape[:1] or (0,)) + (3,))
 
 
 def require_parameters(asked: dict[str, Any], d: int) -> None:
     """Those that the check reads are of the types that the estimator takes."""
     need({"n_components", "covariance", "scale"} <= set(asked),
          "parameters: not those of an estimator")  # fmt: skip
+    need(all(name.isidentifier() for name in asked), "parameters: one has no name")
     for name in PARAMETERS.keys() & asked.keys():
         wrong = misfit(asked[name], PARAMETERS[name])
         need(not wrong, f"parameters: {name} {wrong}")
@@ -101,10 +116,7 @@ def require_parameters(asked: dict[str, Any], d: int) -> None:
 
 def require_certificate(proof: Certificate, what: str) -> None:
     """What is shown of a proof, and what the check reads before it follows it."""
-    require_types(proof, f"{what}: ")
     require_counts(proof, "n_eigensolves", "n_nodes", what=what)
-    require_seconds(f"{what}: seconds", proof.seconds)
-    require_shape(f"{what}: history", proof.history, (proof.history.shape[:1] or (0,)) + (3,))
     require_types(proof.choice, f"{what}: ")
     masks = proof.choice.forced, proof.choice.allowed
     need(masks[0].ndim == 1 and masks[0].shape == masks[1].shape, f"{what}: choice is none")
@@ -113,20 +125,20 @@ def require_certificate(proof: Certificate, what: str) -> None:
     need(proof.weights.ndim == 2, f"{what}: weights are no matrix")
 
 
-def require_path(path: SparsityPath) -> None:
+def require_path(path: SparsityPath, d: int) -> None:
     """As many of everything as there are numbers of features."""
-    require_types(path, "path: ")
+    need(path.n_features == d, "path: of other data")
     t = path.k.size
     for name in ("k", "objective", "upper"):
         require_shape(f"path: {name}", getattr(path, name), (t,))
     need(t > 0 and (np.diff(path.k) > 0).all() and path.k[0] >= 1, "path: k does not rise")
     require_length("path: supports", path.supports, t, "number of features")
     for k, support in zip(path.k, path.supports, strict=True):
-        require_features(f"path, k={k}", support, path.n_features)
-    require_length("path: feature_names", path.feature_names, path.n_features, "feature")
+        need(support.size == k, f"path, k={k}: not {k} features")
+        require_features(f"path, k={k}", support, d)
+    require_length("path: feature_names", path.feature_names, d, "feature")
     need(path.status in STATUSES, f"path: status {path.status!r} is none")
     require_counts(path, "n_passes", what="path")
-    require_seconds("path: seconds", path.seconds)
     for proof in path.certificates:
         require_certificate(proof, "path: a certificate")
 

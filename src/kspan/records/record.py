@@ -20,7 +20,7 @@ from kspan.proofs import Certificate, CertificateError
 from kspan.proofs.check.certificate import file_types
 from kspan.records.check import check_record
 from kspan.records.collect import covariance_of, environment, plain_parameters, some_scores
-from kspan.records.form import ROW_SPARSE, VERSION, require_form
+from kspan.records.form import ROW_SPARSE, VERSION, require_form, require_times
 from kspan.storage import load_file, load_notes, save_file
 
 
@@ -242,7 +242,7 @@ class FitRecord:
             raise ValueError(f"{os.fspath(path)}: {error}") from None
         try:
             timed = record._with_times(load_notes(path))
-            require_form(timed)
+            require_times(timed)
         except (AttributeError, KeyError, TypeError, CertificateError):
             raise ValueError(f"{os.fspath(path)}: its times are malformed") from None
         return timed

@@ -90,7 +90,7 @@ def load_file(
         raise ValueError(f"{name}: not a file of kspan (nested too deeply)") from None
 
 
-def _arrays(archive: Archive) -> list[np.ndarray]:
+def _arrays(archive: Archive) -> list[np.ndarray | None]:
     count = sum(name.startswith("array_") for name in archive.members)
     return [archive.array(f"array_{i}.npy") for i in range(count)]
 

@@ -54,8 +54,8 @@ def digest(value: Any) -> str:
     return sha.hexdigest()
 
 
-def unpack(value: Any, arrays: list[np.ndarray], types: Mapping[str, type]) -> Any:
-    """Return what was packed; `Malformed` if it cannot have been."""
+def unpack(value: Any, arrays: list[np.ndarray | None], types: Mapping[str, type]) -> Any:
+    """Return what was packed; `Malformed` if it cannot have been. Arrays are taken off the list."""
     if isinstance(value, list):
         return [unpack(item, arrays, types) for item in value]
     if not isinstance(value, dict):
@@ -64,7 +64,10 @@ def unpack(value: Any, arrays: list[np.ndarray], types: Mapping[str, type]) -> A
         place = value["array"]
         if type(place) is not int or not 0 <= place < len(arrays):
             raise Malformed(f"array {place!r} is not in the file")
-        return arrays[place]
+        array, arrays[place] = arrays[place], None
+        if array is None:  # `pack` never does that: a small file would make much work
+            raise Malformed(f"array {place} is there twice")
+        return array
     if "dict" in value:
         return {k: unpack(item, arrays, types) for k, item in _object(value["dict"]).items()}
     if "float" in value:
@@ -77,14 +80,16 @@ def unpack(value: Any, arrays: list[np.ndarray], types: Mapping[str, type]) -> A
     return (_enum if "enum" in value else _instance)(types[name], value, arrays, types)
 
 
-def _enum(kind: Any, value: Any, arrays: list[np.ndarray], types: Mapping[str, type]) -> Any:
+def _enum(kind: Any, value: Any, arrays: list[np.ndarray | None], types: Mapping[str, type]) -> Any:
     name = value.get("name")
     if not issubclass(kind, Enum) or not isinstance(name, str) or name not in kind.__members__:
         raise Malformed(f"unknown {kind.__name__} {name!r} in the file")
     return kind[name]
 
 
-def _instance(kind: Any, value: Any, arrays: list[np.ndarray], types: Mapping[str, type]) -> Any:
+def _instance(
+    kind: Any, value: Any, arrays: list[np.ndarray | None], types: Mapping[str, type]
+) -> Any:
     given = _object(value.get("fields"))
     parts = {key: unpack(part, arrays, types) for key, part in given.items()}
     known = {field.name for field in fields(kind)} if is_dataclass(kind) else None

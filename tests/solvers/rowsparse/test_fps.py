@@ -3,11 +3,13 @@ import numpy as np
 import pytest
 
 from kspan import RowSparseProblem, as_covariance, solve
-from kspan.progress import Monitor
+from kspan.linalg.projections import project_fantope
+from kspan.progress import Monitor, Status
 from kspan.solvers.rowsparse.fps import (
     FEATURE_LIMIT,
     FPS,
     _Relaxation,
+    convex_candidate,
     fantope_admm,
     fantope_path,
 )
@@ -137,9 +139,50 @@ def test_the_time_limit_is_asked_for_in_every_step(rng):
     problem = RowSparseProblem(as_covariance(A, kind="covariance"), 3, 30)
     for options in ({"solver": "fps"}, {"solver": "ipu", "init": "convex"}):
         solution = solve(problem, time_limit=1e-6, **options)
-        assert solution.n_iter <= 1, "and not only after a hundred of them"
+        assert solution.n_iter == 0, "and not only after a hundred of them"
         assert solution.status.value == "time limit"
         assert solution.support.size == 30
+
+
+class Asked(Monitor):
+    """Says that time is up when it is asked once more than so often."""
+
+    def __init__(self, answers):
+        super().__init__("test")
+        self.answers = answers
+
+    def out_of_time(self):
+        self.answers -= 1
+        if self.answers < 0:
+            self.stopped = Status.TIME_LIMIT
+        return self.stopped is not None
+
+
+@pytest.mark.parametrize(
+    ("answers", "n_solves", "n_steps"), [(0, 0, 0), (1, 0, 0), (2, 1, 0), (3, 1, 1), (4, 2, 1)]
+)
+def test_no_eigensolve_begins_when_time_is_up(rng, monkeypatch, answers, n_solves, n_steps):
+    """One of order 4000 takes seconds, and so does the rest of a step."""
+    problem = RowSparseProblem(as_covariance(random_covariance(rng, 60), kind="covariance"), 2, 9)
+    solves = []
+
+    def project(*args):
+        solves.append(args)
+        return project_fantope(*args)
+
+    monkeypatch.setattr("kspan.solvers.rowsparse.fps.project_fantope", project)
+    solution = FPS().run(problem, Asked(answers), rng)
+    assert (len(solves), solution.n_iter) == (n_solves, n_steps)
+    assert solution.status is Status.TIME_LIMIT
+    assert solution.objective >= solve(problem, "go").objective
+
+
+def test_a_convex_start_without_time_is_the_low_rank_one(rng):
+    problem = RowSparseProblem(as_covariance(random_covariance(rng, 60), kind="covariance"), 2, 9)
+    monitor = Monitor("test")
+    monitor.stopped = Status.TIME_LIMIT
+    found = convex_candidate(problem, monitor)
+    assert found.objective == solve(problem, "go").objective
 
 
 def test_it_reads_the_data_once(rng):

@@ -27,6 +27,7 @@ optimum.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -101,7 +102,10 @@ class FPS(RowSparseMethod):
     def run(
         self, problem: RowSparseProblem, monitor: Monitor, rng: np.random.Generator
     ) -> Solution:
-        """Return what is found, or when stopped early the better of the last point and Go's."""
+        """Return what is found, or when stopped early the better of the last point and the start.
+
+        The start is Go's point.
+        """
         search = _Relaxation(problem, self, monitor)
         try:
             found = search.bisect() if self.penalty is None else search.solve(self.penalty)
@@ -109,7 +113,7 @@ class FPS(RowSparseMethod):
             monitor.stopped, found = Status.INTERRUPTED, search.last
         best, status = found.candidate, found.status
         if monitor.stopped is not None:
-            points = [found.candidate, low_rank_candidate(search.problem)]
+            points = [found.candidate, search.start]
             best = max(points, key=lambda candidate: candidate.objective)
             status = monitor.stopped
             search.history.append(best.objective)
@@ -122,7 +126,8 @@ class FPS(RowSparseMethod):
 def convex_candidate(problem: RowSparseProblem, monitor: Monitor) -> Candidate:
     """Return the start that other methods call "convex": the relaxation cut to k rows.
 
-    The monitor is asked in every step whether time is up; the best point so far is then returned.
+    The monitor is asked in every step whether time is up; the best point so far is then returned,
+    and Go's if there is none.
     """
     return _Relaxation(problem, FPS(), monitor.inner(quiet=True)).bisect().candidate
 
@@ -154,7 +159,7 @@ def fantope_path(
     [2, 3]
     """
     if isinstance(penalties, int):
-        off_diagonal = np.abs(A - np.diag(np.diagonal(A))).max(axis=0)
+        off_diagonal = largest_off_diagonal(A)
         grid = np.linspace(off_diagonal.max(), off_diagonal.min(), penalties)
     else:
         grid = np.sort(np.asarray(penalties, dtype=np.float64))[::-1]
@@ -164,6 +169,14 @@ def fantope_path(
         point = fantope_admm(A, m, penalty, start=start, max_iter=max_iter, tol=tol)
         path.append((penalty, point))
     return path
+
+
+def largest_off_diagonal(A: FloatArray) -> FloatArray:
+    """Return the size of the largest entry of each column that is not on the diagonal."""
+    sizes = np.abs(A)
+    np.fill_diagonal(sizes, 0.0)
+    largest: FloatArray = sizes.max(axis=0)
+    return largest
 
 
 def fantope_admm(
@@ -186,7 +199,8 @@ def fantope_admm(
     start : a point to go on from, of the same A
     max_iter : steps at most
     tol : both residuals must fall below ``tol * sqrt(m)``, the dual one relative to max|A|
-    out_of_time : asked after every step whether to stop where it is
+    out_of_time : asked before every step and after its eigensolve whether to stop; what a step has
+        not finished is dropped
     """
     size = float(np.abs(A).max(initial=0.0)) or 1.0
     S, weight = A / size, penalty / size  # in these units H, Z and A are all of size one
@@ -197,7 +211,11 @@ def fantope_admm(
     rank = m + 4
     limit = tol * np.sqrt(m)
     for n_iter in range(1, max_iter + 1):
+        if out_of_time():
+            return FantopePoint(Z, U, tau, n_iter - 1)
         H, rank = project_fantope(Z - U + S / tau, m, rank + 2)
+        if out_of_time():  # the rest takes seconds for thousands of features
+            return FantopePoint(Z, U, tau, n_iter - 1)
         shifted, Z_old = H + U, Z
         Z = soft_threshold(shifted, weight / tau)
         U = shifted - Z
@@ -205,8 +223,6 @@ def fantope_admm(
         dual = tau * float(np.linalg.norm(Z - Z_old))
         if primal < limit and dual < limit:
             return FantopePoint(Z, U, tau, n_iter, True)
-        if out_of_time():
-            return FantopePoint(Z, U, tau, n_iter)
         if primal > 10 * dual:
             tau, U = 2 * tau, U / 2
         elif dual > 10 * primal:
@@ -238,7 +254,8 @@ class _Relaxation:
             )
         self.options, self.monitor = options, monitor
         A = problem.covariance.submatrix(np.arange(problem.n_features))
-        self.problem = problem.changed(covariance=DenseCovariance(A))
+        is_psd = problem.covariance.n_samples is not None  # what is computed from data is
+        self.problem = problem.changed(covariance=DenseCovariance(A, is_psd=is_psd))
         self.unit = power_of_two(float(np.abs(A).max(initial=0.0)))
         self.A = A[np.ix_(self.pool, self.pool)] / self.unit
         d = self.pool.size
@@ -246,10 +263,15 @@ class _Relaxation:
         self.history: list[float] = []
         self.n_iter = 0
 
+    @cached_property
+    def start(self) -> Candidate:
+        """What there is before the first step."""
+        return low_rank_candidate(self.problem)
+
     @property
     def last(self) -> _Cut:
         """Where it is now."""
-        return _Cut(self.point, self.candidate(self.point))
+        return _Cut(self.point, self.candidate(self.point) if self.n_iter else self.start)
 
     def solve(self, penalty: float) -> _Cut:
         """Solve for one λ, from where the last one ended."""
@@ -267,8 +289,9 @@ class _Relaxation:
     def bisect(self) -> _Cut:
         """Look for a λ with k nonzero rows; else return the point with the fewest beyond k."""
         k = self.problem.choice.size
-        off_diagonal = np.abs(self.A - np.diag(np.diagonal(self.A)))
-        low, high = 0.0, float(off_diagonal.max(initial=0.0)) * self.unit
+        if self.monitor.out_of_time():
+            return self.last
+        low, high = 0.0, float(largest_off_diagonal(self.A).max(initial=0.0)) * self.unit
         best: _Cut | None = None
         for _ in range(N_LAMBDAS):
             middle = (low + high) / 2

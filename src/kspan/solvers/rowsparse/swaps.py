@@ -143,11 +143,12 @@ def rank_swaps(
     """Return the swaps with the largest certain gains, best first."""
     covariance = problem.covariance
     variances = covariance.diagonal()
-    scale = power_of_two(candidate.objective)
     ins = np.flatnonzero(problem.choice.coming(candidate.support) & (variances > 0))
     outs = problem.choice.leaving(candidate.support)
     if not ins.size or not outs.size:
         return []
+    # What may come in can be far larger than all that is chosen.
+    scale = power_of_two(max(candidate.objective, float(variances[ins].max())))
     W, ritz = candidate.weights, candidate.variances / scale
     if ins.size > MAX_IN:
         B = rows[:, ins].T @ W / scale
