@@ -26,7 +26,7 @@ from kspan import (
 )
 from kspan.datasets import load_pitprops
 from kspan.progress import Status
-from kspan.proofs.check.witnesses import SampleWitness
+from kspan.proofs.check.screened import ScreenedWitness
 from kspan.records.form import require_features
 from kspan.solvers import EM, IPU, registry
 from tests.out_of_core import npy
@@ -458,10 +458,10 @@ def test_a_small_component_is_checked_by_its_own_size(rng):
 
 @pytest.mark.parametrize("form", [sp.csr_array, npy, np.asfortranarray])
 def test_wide_data_in_any_form(rng, form):
-    """A proof by way of the samples needs all of them in one array."""
+    """A proof by way of rows, and of fewer features, needs the same numbers from every form."""
     X = rng.standard_normal((12, 1100)) * rng.uniform(0.5, 2, 1100)
     model = FeatureSparsePCA(1, 3, certify=True, random_state=0).fit(X)
-    assert isinstance(model.certificate_.witness, SampleWitness)
+    assert isinstance(model.certificate_.witness, ScreenedWitness)
     record = FitRecord.from_estimator(model, X)
     assert record.verify(form(X))
     assert record.verify(as_covariance(form(X)))

@@ -59,12 +59,19 @@ def test_an_exact_fit_measures_and_forms_once(counts):
     assert model.n_passes_ == covariance.n_passes == 2  # moments, and A
 
 
-def test_an_exact_fit_of_wide_data_never_forms_the_matrix(counts):
-    FeatureSparsePCA(1, 4, certify="tight", random_state=0).fit(data(12, 1100))
-    (covariance,) = counts.measured
-    assert counts["factors for proofs"] == 1
-    assert counts["matrices for proofs"] == 0
-    assert covariance.n_grams <= 1  # of samples
+@pytest.mark.parametrize("m", [1, 2])
+def test_an_exact_fit_of_wide_data_never_forms_the_matrix(counts, monkeypatch, m):
+    sizes, submatrix = [], DataCovariance.submatrix
+
+    def noted(self, support):
+        sizes.append(len(support))
+        return submatrix(self, support)
+
+    monkeypatch.setattr(DataCovariance, "submatrix", noted)
+    FeatureSparsePCA(m, 4, certify="exact", random_state=0).fit(data(12, 2600))
+    assert counts["factors for proofs"] <= 1
+    assert max(sizes) < 2600
+    assert counts.measured[0].n_grams <= 1  # of samples
 
 
 def test_the_command_reads_and_measures_once(counts, tmp_path, monkeypatch):

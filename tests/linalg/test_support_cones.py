@@ -109,7 +109,7 @@ def test_it_is_the_nearest_point(seed, t, kappa, kind):
 
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
-@examples(25)
+@examples(15)
 @given(seeds, st.integers(1, 5), st.integers(1, 4))
 def test_it_is_that_of_a_conic_solver(seed, t, kappa):
     """Σ w_j²/φ_j ≤ x, 0 ≤ φ ≤ y, Σφ ≤ κy: θ = φ/y."""

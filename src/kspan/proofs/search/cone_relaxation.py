@@ -34,7 +34,6 @@ from kspan.linalg.projections import (
     negative_part,
     project_fantope,
 )
-from kspan.linalg.support_cones import project_support_cones
 from kspan.problem import Choice
 from kspan.proofs.check.bounds import Cones
 from kspan.proofs.check.claims import Part
@@ -138,6 +137,8 @@ class ConeRelaxation:
 
     def _project_blocks(self, state: NDArray[Any]) -> NDArray[Any]:
         """Project P, S and the cones, each on its own set; keep the duals of this step."""
+        from kspan.linalg.support_cones import project_support_cones  # compiled when it is used
+
         t, w, diagonal = self.t, self.tuning.cone_weight, self._diagonal
         block = np.empty_like(state)
         v_cone, v_y = state[2 * t : 3 * t], state[3 * t]

@@ -123,6 +123,7 @@ class Prover(ABC):
         """Make the certificate."""
         if self.options.checkpoint is not None:
             require_writable(self.options.checkpoint)  # now, before any work is done
+        prove_by_trace(self.proof)
         # Lymphoma m=1, k=10 takes 110 s with two threads and 50 s with one.
         with self.proof.monitor.interruptible(), one_blas_thread():
             self.work(level)
@@ -137,7 +138,6 @@ class Prover(ABC):
 
     def work(self, level: str) -> None:
         """Take the steps of a level, as long as there is something left to prove."""
-        prove_by_trace(self.proof)
         # Without features that vary the bound is zero, and proved.
         for step in self.plan(level) if self.choice.features.size else []:
             if self.is_done or self.proof.monitor.out_of_time():
@@ -341,6 +341,7 @@ class RowSparseProver(Prover):
             rest, best, proof.monitor, proof.heuristic, seconds_before=proof.seconds_before,
             ceiling=min(proof.upper, proof.ceiling),
         )  # fmt: skip
+        prove_by_trace(inner)
         RowSparseProver(inner, replace(self.options, k_grid=())).work(level)
         proof.consider(kept[inner.support])
         gone = max(float(levels[removed].max()), 0.0)  # they may have no support at all
