@@ -137,9 +137,34 @@ def test_certificates_can_be_verified_and_bound_their_own_k(cancer):
 
 def test_a_bound_below_the_curve_is_a_bug():
     with pytest.raises(CertificateError, match="bug"):
-        checked(np.array([1.0, 2.0]), np.array([1.0, 1.9]), 10)
-    rounding = np.array([1.0, 2.0 * (1 - 1e-15)])
-    assert checked(np.array([1.0, 2.0]), rounding, 10).tolist() == [1.0, 2.0]
+        checked(np.array([1.0, 2.0]), np.array([1.0, 1.9]), [1.0, 2.0].__getitem__)
+    below = np.array([1.0, 2.0 * (1 - 1e-15)])
+    with pytest.raises(CertificateError, match="bug"):
+        checked(np.array([1.0, 2.0]), below, [1.0, 2.0].__getitem__)
+
+
+def test_an_objective_that_is_off_raises_the_band_by_as_much():
+    """It was computed as 2, and is known to be 2 - 4e-15 or more; the bound is between the two."""
+    upper = np.array([1.0, 2.0 - 1e-15, 2.0 - 5e-16, 3.0])
+    objective = np.array([1.0, 2.0, 2.0, 2.0])
+    band = checked(objective, upper, [1.0, 2.0 - 4e-15, 2.0 - 4e-15, 2.0].__getitem__)
+    assert band.tolist() == pytest.approx([1.0, 2.0 + 3e-15, 2.0 + 3.5e-15, 3.0], abs=5e-16)
+    assert (np.diff(band) >= 0).all()
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e3, 1e6])
+@pytest.mark.parametrize(
+    ("seed", "n", "ks"), [(0, 30, [2, 10, 59, 60]), (1, 20, [100, 450, 500])], ids=["60", "500"]
+)
+def test_sparse_data_with_large_means(mean, seed, n, ks):
+    """Products in which the means are taken out last are off by more than sums of squares."""
+    rng, d = np.random.default_rng(seed), ks[-1]
+    X = rng.standard_normal((n, 3)) @ rng.standard_normal((3, d)) + rng.standard_normal((n, d))
+    X = 1e-3 * X + mean
+    path = sparsity_path(scipy.sparse.csr_array(X), 2, ks=ks, certify="fast", random_state=0)
+    assert (path.upper >= path.objective).all()
+    plain = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)[:2] ** 2 / (n - 1)
+    assert path.upper[-1] >= plain.sum() * (1 - 1e-12)
 
 
 def test_the_same_seed_gives_the_same_path(cancer):

@@ -8,7 +8,7 @@
 - what holds with more features holds with fewer, so the band never falls as k grows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -59,18 +59,32 @@ def upper_band(
     return rising
 
 
-def checked(objective: FloatArray, upper: FloatArray, n_features: int) -> FloatArray:
-    """Return the band, never below the curve. A gap that is not rounding is a bug, and raises."""
-    # Eigenvalues of order d are off by a modest multiple of d times the unit roundoff.
-    rounding = 16 * (n_features + 8) * np.finfo(float).eps
-    wrong = np.flatnonzero(upper < objective * (1 - rounding))
-    if wrong.size:
-        place = int(wrong[0])
-        raise CertificateError(
-            f"The bound {upper[place]!r} is below the objective {objective[place]!r} that was "
-            "reached: this is a bug of kspan, please report it."
-        )
-    return np.maximum(upper, objective)
+def checked(
+    objective: FloatArray, upper: FloatArray, at_least: Callable[[int], float]
+) -> FloatArray:
+    """Return the band, raised by the rounding of an objective that is above it.
+
+    The objective is as it was computed. Where that is above the bound, what was reached is computed
+    once more and rounded downwards: a bound below it is a bug, and raises, as in a `Proof`. Else
+    the objective is off, by no more than its distance to that value, and this much is added to the
+    bound.
+
+    Parameters
+    ----------
+    objective, upper : of every k, ascending
+    at_least : from the place of a k to what was reached there, rounded downwards
+    """
+    raised = upper.copy()
+    for place in np.flatnonzero(objective > upper).tolist():
+        reached = at_least(place)
+        if upper[place] < reached:
+            raise CertificateError(
+                f"The bound {upper[place]!r} is below {reached!r}, which was reached: this is a "
+                "bug of kspan, please report it."
+            )
+        raised[place] = objective[place] + (upper[place] - reached)
+    rising: FloatArray = np.maximum.accumulate(raised)
+    return rising
 
 
 def where_to_certify(ks: Sequence[int], n_allowed: int) -> tuple[list[int], list[int]]:

@@ -145,9 +145,14 @@ def _summary(
     A, m, done = smallest.covariance, smallest.n_components, sorted(best)
     objective = np.maximum.accumulate([best[k].objective for k in done])
     band = upper_band(smallest.at(done[-1]), done, certificates)
+
+    def at_least(place: int) -> float:
+        point = best[done[place]]
+        return smallest.at(done[place]).claimed_value(point.support, point.weights)
+
     return SparsityPath(
         k=np.array(done, dtype=np.intp), objective=objective,
-        upper=checked(objective, band, A.n_features), supports=[best[k].support for k in done],
+        upper=checked(objective, band, at_least), supports=[best[k].support for k in done],
         n_components=m, n_features=A.n_features, full=float(A.leading(m).values.sum()),
         total_variance=A.trace(), feature_names=names, solver=method.name,
         status=(stopped or Status.COMPLETED).value, certificates=certificates,

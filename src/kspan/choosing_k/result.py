@@ -18,7 +18,9 @@ ROUNDING = 1e-12
 class SparsityPath:
     """The variance that k features explain, for many k, with a band that holds the optimum.
 
-    ``objective[i] ≤ (best possible with k[i] features) ≤ upper[i]``; neither ever falls as k grows.
+    ``objective[i] ≤ (best possible with k[i] features) ≤ upper[i]``, where `upper` is proved and
+    `objective` as it was computed, to the nearest number but for rounding; neither ever falls as k
+    grows, nor is `objective` above `upper`.
 
     Attributes
     ----------
