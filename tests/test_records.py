@@ -399,6 +399,14 @@ def test_a_changed_path_is_refused(with_path, wine, change):
         replace(with_path, path=changed(with_path.path, **PATH_CHANGES[change])).verify(wine)
 
 
+def test_no_path_is_above_its_band(records, wine):
+    path = sparsity_path(wine, 2, ks=[4, 13], scale=True, certify=False, random_state=0)
+    replace(records["features"], path=path).verify(wine)
+    above = changed(path, objective=lambda values: values * [1, 1 + 1e-9])
+    with pytest.raises(CertificateError, match=r"k=13: .* is above its bound"):
+        replace(records["features"], path=above).verify(wine)
+
+
 def test_loadings_that_are_worse_than_the_certificate_are_refused(records, wine, rng):
     """Random orthonormal loadings on the best support are not the best loadings."""
     record = records["features"]

@@ -388,6 +388,7 @@ class Check:
             self.choice(f"path, k={k}", support, k)
             found = self.problem_at(k).refit(support).objective
             self.agree(f"path, k={k}", float(objective), found)
+            need(objective <= upper, f"path, k={k}: {objective!r} is above its bound {upper!r}")
             proved = np.isfinite(upper) and upper >= follows * (1 - BOUND_TOLERANCE)
             need(proved, f"path, k={k}: upper {upper!r} was claimed, only {follows!r} follows")
         return f"the path holds at {len(ks)} numbers of features"
