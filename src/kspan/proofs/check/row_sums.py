@@ -15,7 +15,8 @@ With t = 1 these are Gershgorin's discs. The best t is a Perron vector:
 bound that of matrices whose rows choose their k entries each for itself. On correlations, where
 traces say nothing, it is often within one percent for m = 1.
 
-Needs rows of A in blocks and no matrix of all features: O(nd²) operations, O(d) memory a row.
+Beyond `MATRIX_LIMIT` features rows come from few samples in blocks, without a matrix of all
+features: O(nd²) operations, O(d) memory a row.
 """
 
 from collections.abc import Callable
@@ -28,12 +29,15 @@ from kspan.arrays import FloatArray
 from kspan.covariance.block_kernels import block_slices
 from kspan.linalg.rounding import UNIT
 from kspan.proofs.check.claims import Problem, Witness, need
-from kspan.proofs.check.known import Uncertainty, data_scale
+from kspan.proofs.check.known import KnownFactor, KnownMatrix, Uncertainty, data_scale
 
 # Weights of an honest witness: products with them neither over- nor underflow.
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-3, 1e3
 
 BLOCK_BYTES = 1 << 23
+
+# Features up to which A is formed for its rows.
+MATRIX_LIMIT = 2500
 
 
 @dataclass(frozen=True)
@@ -46,20 +50,51 @@ class RowWitness(Witness):
 
     def evaluate(self, problem: Problem) -> float:
         """See `Witness.evaluate`."""
-        return total_of(problem, row_sums(problem, self.weights)[0])
+        return total_of(problem, row_sums(AbsoluteRows.of(problem), self.weights)[0])
 
     def levels(self, problem: Problem) -> FloatArray:
         """See `Witness.levels`."""
         need(problem.n_components == 1, "witness: row sums settle features for one component only")
-        return row_levels(problem, self.weights)
+        return row_levels(AbsoluteRows.of(problem), self.weights)
+
+
+@dataclass(frozen=True)
+class AbsoluteRows:
+    """Rows of |A| on the allowed features, rounded upwards, in units of a scale.
+
+    An entry may be off by the root of the errors of both features, and by the rounding of a product
+    of samples: both are added.
+    """
+
+    problem: Problem
+    known: KnownMatrix | KnownFactor
+
+    @classmethod
+    def of(cls, problem: Problem) -> "AbsoluteRows":
+        """Take them from a problem; `CertificateError` if it has too many features and samples."""
+        features = problem.choice.features
+        if features.size <= MATRIX_LIMIT:
+            return cls(problem, KnownMatrix.of(problem, features))
+        return cls(problem, KnownFactor.of(problem, features))
+
+    def block(self, block: slice) -> FloatArray:
+        """Return some of the rows."""
+        roots = np.sqrt(self.known.uncertainty.errors)
+        if isinstance(self.known, KnownMatrix):
+            return np.abs(self.known.A[block]) + roots[block, None] * roots
+        X = self.known.X
+        rows = np.abs(X[:, block].T @ X) + roots[block, None] * roots
+        lengths = np.sqrt(np.einsum("ij,ij->j", X, X)) * (1 + (len(X) + 8) * UNIT)
+        rows += (len(X) + 8) * UNIT * (lengths[block, None] * lengths)
+        return rows
 
 
 def row_levels(
-    problem: Problem, weights: FloatArray, stop: Callable[[], bool] | None = None
+    rows: AbsoluteRows, weights: FloatArray, stop: Callable[[], bool] | None = None
 ) -> FloatArray:
     """Return, for all features, a bound on the supports that have it, for one component."""
-    sums, levels = row_sums(problem, weights, settle=True, stop=stop)
-    return np.minimum(levels, total_of(problem, sums))
+    sums, levels = row_sums(rows, weights, settle=True, stop=stop)
+    return np.minimum(levels, total_of(rows.problem, sums))
 
 
 def total_of(problem: Problem, sums: FloatArray) -> float:
@@ -70,7 +105,7 @@ def total_of(problem: Problem, sums: FloatArray) -> float:
 
 
 def row_sums(
-    problem: Problem,
+    absolute: AbsoluteRows,
     weights: FloatArray,
     *,
     settle: bool = False,
@@ -82,20 +117,16 @@ def row_sums(
     minus infinity for those that may not be chosen.
 
     When `stop` says so, between two blocks, it ends with `TimeoutError`.
-
-    An entry of A may be off by the root of the errors of both features, which are added.
     """
-    choice, covariance = problem.choice, problem.covariance
+    problem, choice = absolute.problem, absolute.problem.choice
     features, inside = choice.features, choice.on(choice.features)
-    n, scale = features.size, data_scale(problem)
+    n, scale = features.size, absolute.known.scale
     t = _checked(weights, n)
-    roots = np.sqrt(Uncertainty.of(problem, scale).errors[features])
     sums, best = np.empty(n), np.full(n, -np.inf)
-    for block in block_slices(n, 8 * max(problem.n_features, n), BLOCK_BYTES):
+    for block in block_slices(n, 8 * n, BLOCK_BYTES):
         if stop is not None and stop():
             raise TimeoutError
-        rows = np.abs(covariance.columns(features[block])[features].T) / scale
-        rows += roots[block, None] * roots
+        rows = absolute.block(block)
         rows *= t
         rows /= t[block, None]
         sums[block], least = inside.sums_with(np.arange(n)[block], rows)

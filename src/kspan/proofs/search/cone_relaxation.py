@@ -100,7 +100,7 @@ class ConeRelaxation:
         self.forced, self.nonnegative = choice.forced, nonnegative
         self.rewards = np.empty(0) if rewards is None else rewards
         self.tuning = NONNEGATIVE if nonnegative else SIGNED
-        self.unit = float(np.linalg.norm(A)) / np.sqrt(m)
+        self.unit = float(np.linalg.norm(A)) / np.sqrt(m) or 1.0
         self.rho = self.tuning.rho_start * self.unit
         self._small = A.astype(dtype)
         self._diagonal = np.diag_indices(t)

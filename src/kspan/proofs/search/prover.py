@@ -30,7 +30,7 @@ from kspan.proofs.check.bounds import Cones
 from kspan.proofs.check.certificate import Certificate
 from kspan.proofs.check.claims import Problem, Witness
 from kspan.proofs.check.known import KnownMatrix
-from kspan.proofs.check.row_sums import row_levels
+from kspan.proofs.check.row_sums import MATRIX_LIMIT, AbsoluteRows, row_levels
 from kspan.proofs.check.screened import ScreenedWitness, rest_of
 from kspan.proofs.check.tree import NodeWitness
 from kspan.proofs.check.witnesses import PathWitness
@@ -179,7 +179,7 @@ class Prover(ABC):
     def quick_rows(self) -> None:
         """Row sums, with few sweeps."""
         if self.reads_rows:
-            prove_by_rows(self.proof, self.budgets.fast_sweeps)
+            prove_by_rows(self.proof, AbsoluteRows.of(self.problem), self.budgets.fast_sweeps)
 
     def relaxation(self) -> None:
         """The root of a search: relaxation, screening, strengthening."""
@@ -206,9 +206,10 @@ class Prover(ABC):
 
     @property
     def reads_rows(self) -> bool:
-        """Whether all rows of A may be read: not from disk, and not for very many features."""
-        covariance = self.problem.covariance
-        return not covariance.reads_are_costly and covariance.n_features <= LARGEST_ROWS
+        """Whether the rows of A can be had: of a matrix, or from few samples."""
+        n_features = self.choice.features.size
+        wide = self.problem.covariance.is_wide and n_features <= LARGEST_ROWS
+        return n_features <= MATRIX_LIMIT or wide
 
     # --- the search, and witnesses for other numbers of features
 
@@ -312,12 +313,13 @@ class RowSparseProver(Prover):
         """Row sums, and the problem on the features they leave."""
         if not self.reads_rows:
             return
-        witness = prove_by_rows(self.proof, self.budgets.row_sweeps)
+        rows = AbsoluteRows.of(self.problem)
+        witness = prove_by_rows(self.proof, rows, self.budgets.row_sweeps)
         if witness is None or self.is_done:
             return
         try:
             stop = self.proof.monitor.out_of_time
-            levels = row_levels(self.problem, witness.weights, stop)
+            levels = row_levels(rows, witness.weights, stop)
         except TimeoutError:
             return
         self.narrow(level, witness, levels)
@@ -331,7 +333,7 @@ class RowSparseProver(Prover):
     def narrow(self, level: str, first: Witness, levels: FloatArray) -> None:
         """Take out what a witness settles, and prove the rest as a problem of its own."""
         proof, choice = self.proof, self.choice
-        removed = choice.free[levels[choice.free] < proof.lower]
+        removed = np.setdiff1d(choice.free[levels[choice.free] < proof.lower], proof.support)
         rest = rest_of(self.problem, removed)
         kept = np.setdiff1d(choice.features, removed)
         if rest is None or kept.size > self.budgets.narrower * choice.features.size:

@@ -9,6 +9,7 @@ import numpy as np
 from kspan.proofs.check.row_sums import (
     LARGEST_WEIGHT,
     SMALLEST_WEIGHT,
+    AbsoluteRows,
     RowWitness,
     row_sums,
     total_of,
@@ -18,7 +19,7 @@ from kspan.proofs.search.proof import Proof
 MIN_GAIN = 0.03  # stop when a sweep closes less than this share of the gap
 
 
-def prove_by_rows(proof: Proof, max_sweeps: int) -> RowWitness | None:
+def prove_by_rows(proof: Proof, rows: AbsoluteRows, max_sweeps: int) -> RowWitness | None:
     """Lower the bound sweep by sweep; return the witness of the best one, None without any.
 
     It starts from standard deviations: features that vary more have larger loadings.
@@ -33,7 +34,7 @@ def prove_by_rows(proof: Proof, max_sweeps: int) -> RowWitness | None:
     for sweep in range(max_sweeps):
         witness = RowWitness(weights)
         try:
-            sums, _ = row_sums(problem, weights, stop=proof.monitor.out_of_time)
+            sums, _ = row_sums(rows, weights, stop=proof.monitor.out_of_time)
         except TimeoutError:
             break
         value, before = total_of(problem, sums), lowest
@@ -50,5 +51,5 @@ def prove_by_rows(proof: Proof, max_sweeps: int) -> RowWitness | None:
 def _next(weights: np.ndarray, sums: np.ndarray, power: float) -> np.ndarray:
     """Return weights moved towards those that would make all row sums alike."""
     moved = weights * np.maximum(sums, 0.0) ** power
-    moved /= moved.max()
+    moved /= moved.max() or 1.0
     return np.clip(moved, SMALLEST_WEIGHT, LARGEST_WEIGHT)
