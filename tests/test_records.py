@@ -264,7 +264,9 @@ def test_no_objective_is_above_its_certificate(wine, given):
 
 
 @pytest.mark.parametrize("scale", [False, True])
-@pytest.mark.parametrize("solver", ["auto", "go", "tpower"])
+@pytest.mark.parametrize(
+    "solver", [*(pytest.param(name, marks=pytest.mark.slow) for name in ("auto", "tpower")), "go"]
+)
 def test_honest_records_hold_in_any_form(rng, scale, solver):
     """Also where means are 1e9 times the deviations, and are taken out of products last."""
     shapes = [(50, 12, 3, 5), (20, 1100, 2, 30), (40, 700, 3, 450)]

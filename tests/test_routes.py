@@ -59,7 +59,7 @@ def test_an_exact_fit_measures_and_forms_once(counts):
     assert model.n_passes_ == covariance.n_passes == 2  # moments, and A
 
 
-@pytest.mark.parametrize("m", [1, 2])
+@pytest.mark.parametrize("m", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_an_exact_fit_of_wide_data_never_forms_the_matrix(counts, monkeypatch, m):
     sizes, submatrix = [], DataCovariance.submatrix
 

@@ -338,7 +338,10 @@ def bomb(path, member, header, n_bytes):
 SMALL = Limits(total=1 << 22, text=1 << 16)
 
 
-@pytest.mark.parametrize("limits", [None, SMALL], ids=["default", "small"])
+@pytest.mark.parametrize(
+    "limits",
+    [pytest.param(None, id="default", marks=pytest.mark.slow), pytest.param(SMALL, id="small")],
+)
 def test_zeros_that_unpack_to_more_than_is_allowed(tmp_path, limits):
     path, n_bytes = tmp_path / "bomb", (1 << 30) + (1 << 20) if limits is None else 1 << 26
     bomb(path, "array_0.npy", npy_header((n_bytes // 8,)), n_bytes)

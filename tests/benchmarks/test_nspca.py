@@ -232,6 +232,7 @@ def test_the_cost_is_what_was_asked_for():
     assert record["wide"]["fits"]["net"]["by TruncatedSVD"] <= cost.MOST_TIMES
 
 
+@pytest.mark.slow
 def test_a_small_cost():
     data = Data(factor_data(30, 20))
     rows = [cost.one_case(data, 2, 5, eliminate=eliminate) for eliminate in (True, False)]

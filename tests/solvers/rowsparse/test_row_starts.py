@@ -86,7 +86,8 @@ def test_of_many_features_some_rows_are_looked_at(rng, monkeypatch):
 
 @pytest.mark.real_data
 @pytest.mark.parametrize(
-    ("name", "m", "k", "reached"), [("leukemia", 1, 30, 25.4565), ("dlbcl", 1, 10, 9.9444)]
+    ("name", "m", "k", "reached"),
+    [pytest.param("leukemia", 1, 30, 25.4565, marks=pytest.mark.slow), ("dlbcl", 1, 10, 9.9444)],
 )
 def test_standardised_genes(name, m, k, reached):
     """Without these starts 23.6959 and 9.8449."""

@@ -58,7 +58,7 @@ def test_loadings_are_orthonormal_and_truly_sparse(rng, solver, penalty):
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 12))]
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 12))]
 )
 @pytest.mark.parametrize("share", [0.02, 0.1, 0.3, 0.8])
 def test_one_component_against_many_starts_of_a_simple_ascent(seed, share):
