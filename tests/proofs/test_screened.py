@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.soundness.examine import examine
+from benchmarks.soundness.problems import Case
 from kspan import RowSparseProblem, as_covariance, certify, solve, verify
 from kspan.proofs import CertificateError
 from kspan.proofs.check.row_sums import RowWitness
@@ -80,3 +82,10 @@ def test_what_is_forced_is_never_removed():
     witness = ScreenedWitness(RowWitness(), np.array([2]), 2.0, TraceWitness())
     with pytest.raises(CertificateError, match="may not be"):
         witness.evaluate(problem)
+
+
+def test_what_a_sketch_has_not_seen_may_be_in_any_feature():
+    """Found by the fuzzer: a feature was called proved out that is optimal."""
+    data = np.array([[-20, -5, -20], [-6, -4, -4], [20, -2, -6], [40, -9, 8], [-30, -6, 5]]) / 10
+    case = Case("sketch", data, m=1, k=1, scale=True, form="sketch")
+    assert examine(case, "exact", seed=338048766).wrong == []

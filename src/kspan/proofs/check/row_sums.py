@@ -94,14 +94,19 @@ def row_levels(
 ) -> FloatArray:
     """Return, for all features, a bound on the supports that have it, for one component."""
     sums, levels = row_sums(rows, weights, settle=True, stop=stop)
-    return np.minimum(levels, total_of(rows.problem, sums))
+    return np.minimum(levels + _unseen(rows.problem), total_of(rows.problem, sums))
 
 
 def total_of(problem: Problem, sums: FloatArray) -> float:
     """Return the bound: the m largest row sums, and what nothing was seen of."""
-    m, scale = problem.n_components, data_scale(problem)
-    total = float(np.sort(sums)[-m:].sum()) * (1 + m * UNIT)
-    return total + Uncertainty.of(problem, scale).ky_fan(m) * scale
+    m = problem.n_components
+    return float(np.sort(sums)[-m:].sum()) * (1 + m * UNIT) + _unseen(problem)
+
+
+def _unseen(problem: Problem) -> float:
+    """Return what may be added by what nothing was seen of, in the units of the problem."""
+    scale = data_scale(problem)
+    return Uncertainty.of(problem, scale).ky_fan(problem.n_components) * scale
 
 
 def row_sums(
