@@ -48,7 +48,7 @@ class ScreenedWitness(Witness):
         return level if rest is None else max(level, self.rest.evaluate(rest))
 
     def settled(self, lower: float) -> tuple[Index, Index]:
-        """Return what is removed, and what the rest settles."""
+        """Return what is removed, if its level is below."""
         nothing = np.empty(0, dtype=np.intp)
         return nothing, np.sort(self.removed) if self.level < lower else nothing
 

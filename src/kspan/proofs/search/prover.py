@@ -334,9 +334,11 @@ class RowSparseProver(Prover):
         """Take out what a witness settles, and prove the rest as a problem of its own."""
         proof, choice = self.proof, self.choice
         removed = np.setdiff1d(choice.free[levels[choice.free] < proof.lower], proof.support)
-        rest = rest_of(self.problem, removed)
         kept = np.setdiff1d(choice.features, removed)
-        if rest is None or kept.size > self.budgets.narrower * choice.features.size:
+        if kept.size > self.budgets.narrower * choice.features.size:
+            return
+        rest = rest_of(self.problem, removed)
+        if rest is None:
             return
         best = rest.refit(np.searchsorted(kept, np.sort(proof.support)))
         inner = Proof(

@@ -354,37 +354,9 @@ class Relaxation:
             self.step()
         return n_iter
 
-    # ----------------------------------------------------- another matrix, the same barrier
-    def replace(self, C: FloatArray, offset: FloatArray, start: Snapshot) -> None:
-        """Go on with another matrix and offset from ``start``, at the present nu."""
-        self.C, self.offset, self.upper, self.stalled = C, offset, np.inf, False
-        self.logit, self.theta, self.centrality = start.logit.copy(), start.theta, np.inf
-        self._evaluate()
-
-    def set_precision(self, precision: float) -> None:
-        """Set nu from the duality gap it stands for."""
-        self.nu *= precision / self.precision
-        self._evaluate()
-
-    def centre(self, max_iter: int = 25, tol: float = 0.02) -> bool:
-        """Newton steps at a fixed nu; True when they converged."""
-        self.wanted = np.inf
-        for _ in range(max_iter):
-            self.step()
-            if self.stalled or self.centrality < tol or self.monitor.out_of_time():
-                break
-        return self.centrality < 5 * tol and not self.stalled
-
     def projector(self) -> FloatArray:
         """P = Z^{1/2} Y Z^{1/2} of the present point."""
         return self._root[:, None] * ((self._Q * self._y) @ self._Q.T) * self._root
-
-    def barrier_value(self) -> float:
-        """The saddle function with its barrier: smooth in C and offset when centred."""
-        lam, y, y1, nu = self._lam, self._y, self._y1, self.nu
-        logs = 2 * np.log(self.z[self.free]).sum() + np.log(self.z1[self.free]).sum()
-        smooth = float(lam @ y + nu * (np.log(y).sum() + np.log(y1).sum()))
-        return self.m * self.theta + float(self.offset @ self.z) + smooth + nu * logs
 
     def discard(self) -> None:
         """Forget the certificate and stop: it turned out to be useless."""
