@@ -154,6 +154,7 @@ class Climber:
         self.max_iter, self.max_sweeps = max_iter, max_sweeps
         self.history: list[float] = []
         self.n_iter = 0
+        self._polished: set[bytes] = set()
 
     def ascend(self, starts: Sequence[Candidate]) -> list[Candidate]:
         """Take IPU from all starts; return the distinct results, best first."""
@@ -179,9 +180,12 @@ class Climber:
         return swapped, moved
 
     def polish(self, candidate: Candidate) -> None:
-        """Take swaps, then IPU, then swaps again if IPU moved on."""
+        """Take swaps, then IPU, then swaps again if IPU moved on; once from each support."""
         for _ in range(N_TURNS):
+            if candidate.support.tobytes() in self._polished:
+                return
             swapped, moved = self.swap(candidate)
+            self._polished |= {candidate.support.tobytes(), swapped.support.tobytes()}
             gained = moved.objective > swapped.objective * (1 + TURN_GAIN)
             if self.monitor.stopped or not gained:
                 return
