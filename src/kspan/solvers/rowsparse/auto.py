@@ -9,8 +9,8 @@ at is a fixed point that single swaps can leave. So:
 3. pair swaps on the best distinct results, each followed by IPU;
 4. kicks: a few features of the best support are exchanged at random, then IPU and swaps;
 5. where variances are alike, 2 and 3 once more from the features most related to one of them, or to
-   m unlike ones (`row_starts.py`), and from the best point with one component exchanged for a
-   group of related features (`exchange.py`), as long as that helps; then kicks again.
+   m unlike ones (`row_starts.py`), and from the best few points with one component exchanged for
+   a group of related features (`exchange.py`), as long as that helps; then kicks again.
 
 Data whose reads are costly (on disk, or with more than 100,000 sparse features) goes by way of a
 few hundred candidate features: at most six passes, see `candidates.py`.
@@ -22,6 +22,7 @@ candidates.
 """
 
 from dataclasses import dataclass, replace
+from math import isclose
 
 import numpy as np
 
@@ -41,8 +42,11 @@ from kspan.solvers.rowsparse.row_scores import from_subspaces
 from kspan.solvers.rowsparse.row_starts import row_starts
 from kspan.solvers.starts import STARTS, Init, given_subspace
 
-# How many of the distinct results of IPU go on to the swaps.
-N_POLISHED = 5
+# How many of the distinct results of IPU go on to the swaps, and of theirs to exchanges.
+N_POLISHED, N_EXCHANGED = 5, 12
+
+# Points whose components are exchanged, at most: new ones may be among the best few.
+MOST_EXCHANGED = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +121,8 @@ class Auto(RowSparseMethod):
         before = climber.best
         if not monitor.out_of_time() and (leaders := find_leaders(problem, monitor)):
             self._climb_from(climber, row_starts(problem, leaders))
-            self._exchange(climber, leaders)
+            if problem.n_components > 1:  # one alone gives way to a leader: a start from its row
+                self._exchange(climber, leaders)
             if climber.best is not before:  # as many kicks as the others had
                 self._kick(climber, n_kicks, rng)
 
@@ -127,11 +132,17 @@ class Auto(RowSparseMethod):
                 climber.polish(candidate)
 
     def _exchange(self, climber: Climber, leaders: Leaders) -> None:
-        """Exchange components of the best point as long as that helps."""
-        value = 0.0
-        while climber.best.objective > value * (1 + IMPROVEMENT):
-            value = climber.best.objective
-            starts = exchanged(climber.problem, climber.best, leaders, climber.monitor)
+        """Exchange components of the best few ends, and of those that come up by that."""
+        tried: list[float] = []
+        for _ in range(MOST_EXCHANGED):
+            ends = [
+                end for end in climber.best_ends(N_EXCHANGED)
+                if not any(isclose(end.objective, value, rel_tol=IMPROVEMENT) for value in tried)
+            ]  # fmt: skip
+            if not ends or climber.monitor.out_of_time():
+                break
+            tried.append(ends[0].objective)
+            starts = exchanged(climber.problem, ends[0], leaders, climber.monitor)
             if starts:
                 self._climb_from(climber, starts)
 
