@@ -286,7 +286,9 @@ class Choice:
         return mask
 
     def exchange(self, support: Index, rng: np.random.Generator, usable: Mask) -> Index:
-        """Return a support with about a third of its features exchanged at random.
+        """Return a support with about a third of its features exchanged at random, or two.
+
+        One alone would be a swap.
 
         Parameters
         ----------
