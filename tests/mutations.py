@@ -78,8 +78,8 @@ MUTATIONS = [
         "return other.mean - self.mean", "tests/proofs/test_never_wrong.py",
     ),
     Mutation(
-        "solvers/rowsparse/row_starts.py", "np.partition(rows, -size, axis=1)[:, -size:]",
-        "np.partition(rows, -size, axis=1)[:, :size]", "tests/solvers/rowsparse/test_row_starts.py",
+        "solvers/rowsparse/leaders.py", "np.partition(rows, -size, axis=1)[:, -size:]",
+        "np.partition(rows, -size, axis=1)[:, :size]", "tests/solvers/rowsparse/test_leaders.py",
     ),
     Mutation(
         "covariance/streamed.py", "self.lost += delta + rounded", "self.lost += rounded",

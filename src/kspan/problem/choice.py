@@ -286,7 +286,9 @@ class Choice:
         return mask
 
     def exchange(self, support: Index, rng: np.random.Generator, usable: Mask) -> Index:
-        """Return a support with about a third of its features exchanged at random.
+        """Return a support with about a third of its features exchanged at random, or two.
+
+        One alone would be a swap.
 
         Parameters
         ----------
@@ -296,7 +298,7 @@ class Choice:
         """
         free = support[self.leaving(support)]
         pool = np.flatnonzero(self.coming(support) & usable)
-        count = min(max(1, free.size // 3), pool.size, free.size)
+        count = min(max(2, free.size // 3), pool.size, free.size)
         gone = rng.choice(free, count, replace=False) if count else free[:0]
         come = rng.choice(pool, count, replace=False) if count else pool[:0]
         return np.sort(np.append(np.setdiff1d(support, gone), come))

@@ -4,8 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_wine
 
+from benchmarks.certificates import standardised
 from kspan import RowSparseProblem, as_covariance, solve
 from kspan.datasets import load_dataset, load_pitprops, make_scheme
+from kspan.progress import Status
 from tests.effort import examples
 from tests.oracles import best_by_enumeration, draw_problem, random_covariance
 
@@ -63,6 +65,50 @@ def test_lymphoma_reaches_the_proved_optima(m, k, proved):
     A = as_covariance(load_dataset("lymphoma").covariance, kind="covariance")
     value = solve(RowSparseProblem(A, m, k), random_state=0).objective
     assert value == pytest.approx(proved, rel=1e-9)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(("name", "m", "k"), [("lymphoma", 3, 10), ("nus_wide", 3, 10)])
+def test_standardised_data_reaches_the_best_known(name, m, k):
+    problem = RowSparseProblem(standardised.load(name), m, k)
+    best = standardised.known_best(name, m, k)
+    assert best > 0
+    assert solve(problem, random_state=0).objective >= best * (1 - 1e-9)
+
+
+def related_columns(kind, rng, d=12):
+    """Return data with weakly related columns, near copies of a few, or exact ones."""
+    X = rng.standard_normal((40, d))
+    if kind == "weak":
+        return X
+    groups = X[:, np.append(np.arange(4), rng.integers(0, 4, d - 4))]
+    return groups if kind == "copies" else groups + 0.3 * rng.standard_normal((40, d))
+
+
+@pytest.mark.parametrize("kind", ["weak", "near copies", "copies"])
+@pytest.mark.parametrize("m", [1, 2, 3])
+def test_small_correlations_are_solved(kind, m):
+    """The optimum in every one of six cases."""
+    for seed in range(3):
+        X = related_columns(kind, np.random.default_rng(seed))
+        for k in (4, 6):
+            problem = RowSparseProblem(as_covariance(X, scale=True), m, k)
+            best = solve(problem, "brute-force").objective
+            found = solve(problem, random_state=0).objective
+            assert found == pytest.approx(best, rel=1e-9), (seed, k)
+
+
+def test_exchanges_stop_in_time_and_honour_the_choice(rng):
+    X = rng.standard_normal((60, 8))[:, rng.integers(0, 8, 300)] + rng.standard_normal((60, 300))
+    limits = {"include": [7, 250], "exclude": list(range(100, 200))}
+    problem = RowSparseProblem(as_covariance(X, scale=True), 3, 12, **limits)
+    whole = solve(problem, random_state=1)
+    assert problem.choice.objection(whole.support) is None
+    assert np.array_equal(whole.support, solve(problem, random_state=1).support)
+    short = solve(problem, random_state=1, time_limit=0.02)
+    assert short.status is Status.TIME_LIMIT
+    assert problem.choice.objection(short.support) is None
+    assert short.objective <= whole.objective
 
 
 @examples(40)

@@ -8,8 +8,9 @@ at is a fixed point that single swaps can leave. So:
 2. IPU on all starts at once: one product with A serves the whole batch;
 3. pair swaps on the best distinct results, each followed by IPU;
 4. kicks: a few features of the best support are exchanged at random, then IPU and swaps;
-5. where variances are alike, 2 to 4 once more from the features most related to one of them, or to
-   m unlike ones (`row_starts.py`).
+5. where variances are alike, 2 and 3 once more from the features most related to one of them, or to
+   m unlike ones (`row_starts.py`), and from the best few points with one component exchanged for
+   a group of related features (`exchange.py`), as long as that helps; then kicks again.
 
 Data whose reads are costly (on disk, or with more than 100,000 sparse features) goes by way of a
 few hundred candidate features: at most six passes, see `candidates.py`.
@@ -21,24 +22,31 @@ candidates.
 """
 
 from dataclasses import dataclass, replace
+from math import isclose
 
 import numpy as np
 
 from kspan.linalg.machine import one_blas_thread
+from kspan.linalg.rounding import IMPROVEMENT
 from kspan.problem import Candidate, RowSparseProblem, Solution
 from kspan.progress import Monitor, Status
 from kspan.solvers.method import RowSparseMethod, counted
 from kspan.solvers.rowsparse.candidates import Found, on_candidates, wants_candidates
+from kspan.solvers.rowsparse.exchange import exchanged
 from kspan.solvers.rowsparse.fps import convex_candidate
 from kspan.solvers.rowsparse.go import low_rank_candidate
 from kspan.solvers.rowsparse.ipu import PROXY
+from kspan.solvers.rowsparse.leaders import Leaders, find_leaders
 from kspan.solvers.rowsparse.moves import IPU_STEPS, SWEEPS, Climber, kicked, random_starts
 from kspan.solvers.rowsparse.row_scores import from_subspaces
 from kspan.solvers.rowsparse.row_starts import row_starts
 from kspan.solvers.starts import STARTS, Init, given_subspace
 
-# How many of the distinct results of IPU go on to the swaps.
-N_POLISHED = 5
+# How many of the distinct results of IPU go on to the swaps, and of theirs to exchanges.
+N_POLISHED, N_EXCHANGED = 5, 12
+
+# Points whose components are exchanged, at most: new ones may be among the best few.
+MOST_EXCHANGED = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +71,7 @@ class Auto(RowSparseMethod):
     """
 
     name = "auto"
-    summary = "Go, IPU from many starts, pair swaps, random kicks, rows of correlations"
+    summary = "Go, IPU from many starts, pair swaps, random kicks; groups of correlated features"
     guarantee = "never worse than Go and IPU on data in memory, up to 100,000 features"
     reference = "this project"
     starts = STARTS
@@ -108,20 +116,35 @@ class Auto(RowSparseMethod):
         starts = [climber.best, *self._given_starts(problem, monitor)]
         if not monitor.out_of_time():
             starts += random_starts(problem, n_restarts, rng, monitor)
-        self._climb_from(climber, starts, n_kicks, rng)
+        self._climb_from(climber, starts)
+        self._kick(climber, n_kicks, rng)
         before = climber.best
-        if not monitor.out_of_time() and (rows := row_starts(problem, monitor)):
-            self._climb_from(climber, rows, 0, rng)
+        if not monitor.out_of_time() and (leaders := find_leaders(problem, monitor)):
+            self._climb_from(climber, row_starts(problem, leaders))
+            if problem.n_components > 1:  # one alone gives way to a leader: a start from its row
+                self._exchange(climber, leaders)
             if climber.best is not before:  # as many kicks as the others had
                 self._kick(climber, n_kicks, rng)
 
-    def _climb_from(
-        self, climber: Climber, starts: list[Candidate], n_kicks: int, rng: np.random.Generator
-    ) -> None:
+    def _climb_from(self, climber: Climber, starts: list[Candidate]) -> None:
         for candidate in climber.ascend(starts)[:N_POLISHED]:
             if climber.monitor.stopped is None:
                 climber.polish(candidate)
-        self._kick(climber, n_kicks, rng)
+
+    def _exchange(self, climber: Climber, leaders: Leaders) -> None:
+        """Exchange components of the best few ends, and of those that come up by that."""
+        tried: list[float] = []
+        for _ in range(MOST_EXCHANGED):
+            ends = [
+                end for end in climber.best_ends(N_EXCHANGED)
+                if not any(isclose(end.objective, value, rel_tol=IMPROVEMENT) for value in tried)
+            ]  # fmt: skip
+            if not ends or climber.monitor.out_of_time():
+                break
+            tried.append(ends[0].objective)
+            starts = exchanged(climber.problem, ends[0], leaders, climber.monitor)
+            if starts:
+                self._climb_from(climber, starts)
 
     def _kick(self, climber: Climber, n_kicks: int, rng: np.random.Generator) -> None:
         problem = climber.problem

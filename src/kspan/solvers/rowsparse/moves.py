@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
+from kspan.linalg.rounding import IMPROVEMENT
 from kspan.linalg.selection import placed, top_k
 from kspan.problem import Candidate, Choice, RowSparseProblem
 from kspan.problem.problems import STACK_LIMIT
@@ -154,6 +155,8 @@ class Climber:
         self.max_iter, self.max_sweeps = max_iter, max_sweeps
         self.history: list[float] = []
         self.n_iter = 0
+        self._polished: set[bytes] = set()
+        self._ends: list[Candidate] = []
 
     def ascend(self, starts: Sequence[Candidate]) -> list[Candidate]:
         """Take IPU from all starts; return the distinct results, best first."""
@@ -179,13 +182,28 @@ class Climber:
         return swapped, moved
 
     def polish(self, candidate: Candidate) -> None:
-        """Take swaps, then IPU, then swaps again if IPU moved on."""
+        """Take swaps, then IPU, then swaps again if IPU moved on; once from each support."""
         for _ in range(N_TURNS):
-            swapped, moved = self.swap(candidate)
-            gained = moved.objective > swapped.objective * (1 + TURN_GAIN)
-            if self.monitor.stopped or not gained:
+            if candidate.support.tobytes() in self._polished:
                 return
-            candidate = moved
+            swapped, moved = self.swap(candidate)
+            self._polished |= {candidate.support.tobytes(), swapped.support.tobytes()}
+            gained = moved.objective > swapped.objective * (1 + TURN_GAIN)
+            candidate = moved if gained else swapped
+            if self.monitor.stopped or not gained:
+                break
+        self._ends.append(candidate)
+
+    def best_ends(self, count: int) -> list[Candidate]:
+        """Return where `polish` led, best first, of those with the same value only the first.
+
+        Where features are copies of each other, many supports are as good as one.
+        """
+        best: list[Candidate] = []
+        for end in sorted(self._ends, key=lambda end: -end.objective):
+            if not best or end.objective < best[-1].objective * (1 - IMPROVEMENT):
+                best.append(end)
+        return best[:count]
 
     def _keep(self, candidate: Candidate) -> None:
         if candidate.objective > self.best.objective:
