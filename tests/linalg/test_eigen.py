@@ -107,6 +107,8 @@ def test_clusters_that_lapack_loses_members_of(monkeypatch, breaks):
     real = scipy.linalg.eigh
 
     def broken(*arguments, **options):
+        if "subset_by_index" not in options:
+            return real(*arguments, **options)
         if breaks == "error":
             raise scipy.linalg.LinAlgError
         values, vectors = real(*arguments, **options)

@@ -67,7 +67,8 @@ def case(name):
         problem = RowSparseProblem(as_covariance(X), m, 4, [0], [8])
         budgets = WIDE if name != "screened" else replace(WIDE, narrower=0.99)
     elif name == "open tree":
-        problem, level, budgets = matrix_problem(A, 1, 4), "tight", TREE
+        A = random_psd(np.random.default_rng(3), 12, "gaussian")
+        problem, level, budgets = matrix_problem(A, 1, 5), "tight", TREE
     elif name == "tree":
         A = random_psd(np.random.default_rng(9), 12, "gaussian")
         problem, level, budgets = matrix_problem(A, 1, 5), "exact", BRANCH

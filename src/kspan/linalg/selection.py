@@ -42,6 +42,23 @@ def placed(values: NDArray[np.floating], places: Index, n: int) -> FloatArray:
     return whole
 
 
+def places_in(some: Index, sorted_all: Index) -> Index | None:
+    """Return where some numbers stand in a sorted array; None when one of them does not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> places_in(np.array([7, 2]), np.array([2, 5, 7]))
+    array([2, 0])
+    >>> places_in(np.array([6]), np.array([2, 5, 7])) is None
+    True
+    """
+    places = np.searchsorted(sorted_all, some)
+    if (places == sorted_all.size).any() or not np.array_equal(sorted_all[places], some):
+        return None
+    return places
+
+
 def largest_positive(scores: FloatArray, k: int) -> FloatArray:
     """Return the columns of scores with their k largest positive entries, and zeros elsewhere.
 

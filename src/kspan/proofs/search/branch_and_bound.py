@@ -19,6 +19,7 @@ from numpy.linalg import LinAlgError
 from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index
+from kspan.linalg.selection import places_in
 from kspan.problem import Choice
 from kspan.progress import Monitor
 from kspan.proofs.check.bounds import Bound, Cones, SharedCones, dual_bound, with_cones
@@ -66,8 +67,9 @@ def best_by_enumeration(
     return None if best is None else (best, value)
 
 
-# Of the time that is left when strengthening begins: the relaxation after it takes longer.
-STRENGTHENING_SHARE = 0.4
+# Of the time that is left when strengthening begins: the relaxation after it takes longer. Where
+# cones alone have to do, there is only the bound left to compute.
+STRENGTHENING_SHARE, CONES_ALONE_SHARE = 0.4, 0.9
 
 
 class BranchAndBound:
@@ -327,10 +329,14 @@ class BranchAndBound:
         """
         s = self.s
         # Some of the time has to be left to use what is found.
-        monitor = self.monitor.inner(quiet=True, share=STRENGTHENING_SHARE)
+        share, budgets = STRENGTHENING_SHARE, self.budgets
+        if self.is_large(node):
+            share, budgets = CONES_ALONE_SHARE, budgets.for_cones_alone()
+        monitor = self.monitor.inner(quiet=True, share=share)
         found = strengthen(
             known, self.m, node.choice, features, lower=s.lower, enough=self.prune_level,
-            budgets=self.budgets, monitor=monitor, start=start,
+            budgets=budgets, monitor=monitor, start=start,
+            near=places_in(s.support, node.features),
         )  # fmt: skip
         self.hurried = self.hurried or monitor.stopped is not None
         node.start = None

@@ -43,19 +43,13 @@ MEMORY = 10  # steps that Anderson acceleration remembers
 RHO_EVERY = 25  # steps between two rises of ρ
 
 
-@dataclass(frozen=True)
-class Tuning:
-    """ρ in units of ‖A‖_F/√m: first, growth at a time, last; weight of the cones."""
+# ρ in units of ‖A‖_F/√m: first, growth at a time, last; and the weight of the cones. Measured on
+# correlations and covariances of genes, split and whole, and on CBCL faces.
+RHO_START, RHO_GROWTH, RHO_MAX = 0.1, 1.15, 0.3
+CONE_WEIGHT = 0.6
 
-    rho_start: float
-    rho_growth: float
-    rho_max: float
-    cone_weight: float
-
-
-# Measured on colon, leukemia and duke; and on CBCL faces, k = 10 to 300.
-SIGNED = Tuning(rho_start=0.3, rho_growth=1.3, rho_max=1.5, cone_weight=0.3)
-NONNEGATIVE = Tuning(rho_start=0.1, rho_growth=1.15, rho_max=0.3, cone_weight=0.6)
+# Of the first point, the share that a known support has.
+KNOWN_SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -83,6 +77,7 @@ class ConeRelaxation:
     rewards : variances of R
     nonnegative : whether P ≥ 0
     start : ConeSnapshot to go on from
+    near : places of a good support, for the first point when there is no start
     """
 
     def __init__(
@@ -94,31 +89,49 @@ class ConeRelaxation:
         rewards: FloatArray | None = None,
         nonnegative: bool = False,
         start: ConeSnapshot | None = None,
+        near: Index | None = None,
     ):
-        t, dtype, k = len(A), np.float32, choice.size
+        t, k = len(A), choice.size
         self.A, self.m, self.k, self.t = A, m, k, t
         self.forced, self.nonnegative = choice.forced, nonnegative
         self.rewards = np.empty(0) if rewards is None else rewards
-        self.tuning = NONNEGATIVE if nonnegative else SIGNED
         self.unit = float(np.linalg.norm(A)) / np.sqrt(m) or 1.0
-        self.rho = self.tuning.rho_start * self.unit
-        self._small = A.astype(dtype)
+        self.rho = RHO_START * self.unit
+        self._small = A.astype(np.float32)
         self._diagonal = np.diag_indices(t)
         if start is None:
-            P = np.eye(t, dtype=dtype) * (m / t)
-            self.z: NDArray[Any] = np.full(t, min(k / t, 1.0), dtype=dtype)
-            # Consensus minus scaled dual: for P, for S, for the cones (x on the diagonal), for y.
-            state = np.zeros((3 * t + 1, t), dtype=dtype)
-            state[:t], state[t : 2 * t], state[2 * t : 3 * t] = P, np.diag(self.z) - P, P
-            state[3 * t] = self.z - P[self._diagonal]
+            state = self._first_state(near)
         else:
             state, self.rho = start.state.copy(), start.rho
-            self.z = np.clip(state[t : 2 * t][self._diagonal] + state[:t][self._diagonal], 0, 1)
+        self.z: NDArray[Any] = np.zeros(t, dtype=np.float32)  # known after a step, as is P
         self.P: NDArray[Any] = state[:t]
         self._state = state
         self._ranks = 4 * m + 8, 40  # guesses for the two partial eigensolves
-        self._anderson = Anderson(MEMORY, state.size, dtype)
+        self._anderson = Anderson(MEMORY, state.size, np.float32)
         self.n_iter = self.n_eigensolves = 0
+
+    def _first_state(self, near: Index | None) -> NDArray[Any]:
+        """Return the consensus minus scaled duals: for P, S, the cones (x on the diagonal), and y.
+
+        P and z are even, or halfway to those of a known support. B begins as a share of A: with
+        B = A the bound is the sum of the largest variances, which says most when m is large.
+        """
+        t, m, k, diagonal = self.t, self.m, self.k, self._diagonal
+        P, z = np.eye(t) * (m / t), np.full(t, min(k / t, 1.0))
+        if near is not None:
+            V = np.linalg.eigh(self.A[np.ix_(near, near)])[1][:, -m:]
+            P *= 1 - KNOWN_SHARE
+            P[np.ix_(near, near)] += KNOWN_SHARE * (V @ V.T)
+            z *= 1 - KNOWN_SHARE
+            z[near] += KNOWN_SHARE
+        state = np.empty((3 * t + 1, t), dtype=np.float32)
+        state[:t], state[t : 2 * t], state[2 * t : 3 * t] = P, np.diag(z) - P, P
+        state[3 * t] = z - P[diagonal]
+        if not self.nonnegative:
+            B = np.float32((1 - 0.5 / m) / self.rho) * self._small
+            state[:t] -= B
+            state[t : 2 * t] -= B
+        return state
 
     def step(self) -> None:
         """One iteration."""
@@ -128,10 +141,10 @@ class ConeRelaxation:
         image = state + dtype(RELAXATION) * (consensus - block)
         state = self._anderson.propose(state, image).astype(dtype, copy=False)
         self.n_iter += 1
-        if self.n_iter % RHO_EVERY == 0 and self.rho < self.tuning.rho_max * self.unit:
+        if self.n_iter % RHO_EVERY == 0 and self.rho < RHO_MAX * self.unit:
             # The dual ρ(consensus - state) stays what it is.
-            state = consensus - (consensus - state) / dtype(self.tuning.rho_growth)
-            self.rho *= self.tuning.rho_growth
+            state = consensus - (consensus - state) / dtype(RHO_GROWTH)
+            self.rho *= RHO_GROWTH
             self._anderson.clear()
         self._state = state
 
@@ -139,7 +152,7 @@ class ConeRelaxation:
         """Project P, S and the cones, each on its own set; keep the duals of this step."""
         from kspan.linalg.support_cones import project_support_cones  # compiled when it is used
 
-        t, w, diagonal = self.t, self.tuning.cone_weight, self._diagonal
+        t, w, diagonal = self.t, CONE_WEIGHT, self._diagonal
         block = np.empty_like(state)
         v_cone, v_y = state[2 * t : 3 * t], state[3 * t]
         rank_fantope, rank_negative = self._ranks
@@ -167,7 +180,7 @@ class ConeRelaxation:
 
         Off the diagonal P = p, S = -p, W = p; on it P = p, S = z - p.
         """
-        t, w, diagonal = self.t, self.tuning.cone_weight, self._diagonal
+        t, w, diagonal = self.t, CONE_WEIGHT, self._diagonal
         a, b, c = reflected[:t], reflected[t : 2 * t], reflected[2 * t : 3 * t]
         P = (a - b + w * (c + c.T)) / (2 + 2 * w)
         if self.nonnegative:

@@ -18,6 +18,7 @@ import numpy as np
 
 from kspan.arrays import FloatArray, Index
 from kspan.linalg.nonnegative import best_on_support, climb_support, complete_signs
+from kspan.linalg.selection import places_in
 from kspan.proofs.check.bounds import (
     Bound,
     Cones,
@@ -141,10 +142,9 @@ class NonnegativeBranchAndBound(BranchAndBound):
 
     def local_optimum(self, node: Node, A: FloatArray, relax: ConeRelaxation) -> FloatArray:
         """Return a good vector of this node: the incumbent if it is here, or what P suggests."""
-        places = np.searchsorted(node.features, self.s.support)
-        places = np.minimum(places, node.features.size - 1)
+        places = places_in(self.s.support, node.features)
         start = np.zeros(len(A))
-        if np.array_equal(node.features[places], self.s.support):
+        if places is not None:
             start[places] = 1.0
         else:
             weights = np.maximum(np.diagonal(relax.P).astype(np.float64), 0.0)

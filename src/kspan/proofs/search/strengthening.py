@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
+from kspan.linalg.selection import places_in
 from kspan.problem import Choice
 from kspan.progress import Monitor
 from kspan.proofs.check.bounds import Bound, Cones, dual_bound
@@ -69,6 +70,7 @@ def strengthen(
     budgets: Budgets,
     monitor: Monitor,
     start: ConeSnapshot | None = None,
+    near: Index | None = None,
 ) -> Strengthened | None:
     """Look for cones on some features of a node; None when there is nothing to be found.
 
@@ -79,11 +81,13 @@ def strengthen(
     lower, enough : what was reached, and a bound that needs no improvement
     budgets, monitor : when to stop; the best cones so far count
     start : where an earlier call left off
+    near : places of a good support of the node, if there is one
     """
     inside, part, whole = choice.on(features), known.on(features), features.size == len(known.A)
     if not inside.has_options:
         return None
-    iteration = ConeRelaxation(part.A, m, inside, start=start)
+    near = None if near is None else places_in(near, features)
+    iteration = ConeRelaxation(part.A, m, inside, start=start, near=near)
     best: tuple[Bound, FloatArray, Cones] | None = None
     steps, n_eigensolves = 0, 0
     while True:

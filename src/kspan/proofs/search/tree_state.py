@@ -38,6 +38,8 @@ class Budgets:
     strengthen_gap: float = 0.005  # a node is strengthened when its gap is larger
     strengthen_iter: int = 150  # ADMM steps for its cones
     strengthen_patience: float = 0.15  # stop when 25 steps close less than this share of the gap
+    alone_iter: int = 1000  # the same two where cones alone have to do: splitting brings less there
+    alone_patience: float = 0.03
     strengthen_again: float = 0.6  # once more when this share of their features is left
     clearly_smaller: float = 0.15  # a new start pays when this share of a node is settled
     cone_iter: int = 800  # ADMM steps at the root of a nonnegative problem
@@ -56,6 +58,12 @@ class Budgets:
     path_cone_iter: int = 200  # ADMM steps for each of them when the component is nonnegative
     tail_limit: int = 4000  # features up to which A is formed for the tail of a net
     n_draws: int = 4000  # directions of a random net
+
+    def for_cones_alone(self) -> "Budgets":
+        """Return those of a node with too many features for Newton's method."""
+        return replace(
+            self, strengthen_iter=self.alone_iter, strengthen_patience=self.alone_patience
+        )
 
     def enumerates(self, choice: Choice) -> bool:
         """Whether trying all supports is cheaper than relaxing them."""

@@ -34,7 +34,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.linalg.selection import placed
+from kspan.linalg.selection import placed, places_in
 from kspan.problem import Choice
 from kspan.proofs.check.claims import Problem
 from kspan.proofs.check.known import KnownFactor, KnownMatrix, KnownVariances
@@ -235,7 +235,7 @@ def prove_by_split(proof: Proof, budgets: Budgets) -> SplitWitness | None:
     if not outside.is_empty and outside.best_sum(variances) >= HOPELESS * proof.upper:
         return None
     known, everywhere = KnownMatrix.of(problem, inside), KnownVariances.of(problem)
-    relax = split_relaxation(problem, known, inside)
+    relax = split_relaxation(problem, known, inside, proof.support)
     best = None
     for iteration in range(1, budgets.split_iter + 1):
         relax.step()
@@ -268,8 +268,13 @@ def choose_inside(variances: FloatArray, size: int, support: Index, choice: Choi
     return fixed.resized(max(size, fixed.include.size)).select(variances)
 
 
-def split_relaxation(problem: Problem, known: KnownMatrix, inside: Index) -> ConeRelaxation:
-    """Return the relaxation on T in which features of R may be bought for their variance."""
+def split_relaxation(
+    problem: Problem, known: KnownMatrix, inside: Index, support: Index
+) -> ConeRelaxation:
+    """Return the relaxation on T in which features of R may be bought for their variance.
+
+    It begins near a support in T.
+    """
     choice = problem.choice
     outside = np.setdiff1d(choice.free, inside)
     rewards = problem.covariance.diagonal()[outside] / known.scale
@@ -277,4 +282,5 @@ def split_relaxation(problem: Problem, known: KnownMatrix, inside: Index) -> Con
     return ConeRelaxation(
         known.A, problem.n_components, choice.on(inside).resized(choice.size - forced_outside),
         rewards=rewards, nonnegative=problem.nonnegative,
+        near=None if problem.nonnegative else places_in(support, inside),
     )  # fmt: skip
