@@ -18,6 +18,7 @@ from kspan import (
 )
 from kspan.progress import Deadline, Monitor
 from kspan.proofs import verify
+from kspan.proofs.check.bounds import Cones, SharedCones
 from kspan.proofs.check.known import KnownMatrix
 from kspan.proofs.search import branch_and_bound
 from kspan.proofs.search.node_steps import Given, NodeSteps, advance
@@ -135,6 +136,33 @@ def test_nodes_that_take_no_time_stay_here(monkeypatch, problems, serial):
     quick = replace(budgets, worth_sending=60.0)
     assert_same(prove(problem, "exact", budgets=quick, n_jobs=2), serial["plain"])
     assert set(asked) == {1}
+
+
+def test_forks_keep_their_own_when_they_are_put_together(A):
+    """Each of two nodes gets a witness and cones, and is cut or split: all numbers must move on."""
+    problem = matrix_problem(A, 1, 5)
+    known = KnownMatrix.of(problem, np.arange(12))
+    state = TreeState.start(known, 1, problem.choice, np.arange(5), 0.0)
+    (root,) = state.next_round(SEND)
+    root.split(0, None)
+    state = state.after([root])
+    forks = state.next_round(SEND)
+    cones = [SharedCones(np.array([number]), Cones()) for number in (5, 6)]
+    for fork, own in zip(forks, cones, strict=True):
+        fork.share(own)
+        fork.record.witness = fork.keep(np.zeros((fork.node.features.size, 1)))
+    forks[0].split(1, None)
+    after = state.after(forks)
+    assert (len(state.records), len(state.open), len(state.witnesses)) == (3, 2, 1)  # as it was
+    first, second = after.records[forks[0].node.record], after.records[forks[1].node.record]
+    assert first.children == [3, 4]
+    assert {node.record for node in after.open} == {3, 4, forks[1].node.record}
+    for node in after.open:
+        own, leaf = cones[node.record < 3], after.records[node.record]
+        assert after.shared_cones[node.shared] is own
+        assert after.shared_cones[after.witnesses[leaf.witness].shared] is own
+    assert second.kind == "open"
+    assert after.n_nodes == state.n_nodes + 1
 
 
 # --- what may happen to a worker
