@@ -33,7 +33,7 @@ class Budgets:
 
     gap: float = 1e-6  # stop at (upper - lower) ≤ gap · upper
     max_nodes: int = 1_000_000_000  # looked at between rounds
-    round_size: int = 8  # nodes that are worked on apart from each other
+    round_size: int = 4  # nodes worked on apart from each other: more are a detour for one worker
     worth_sending: float = 0.05  # seconds that a node takes, for other processes to work on it
     workers_start: float = 3.0  # seconds that must be left: they take a while to begin
     max_iter: int = 80  # Newton steps in one node
