@@ -156,13 +156,21 @@ MUTATIONS = [
     ),
     # --- searches
     Mutation(
-        "proofs/search/branch_and_bound.py", "self.s.lower / (1 - 0.9 * self.budgets.gap)",
-        "self.s.lower / (1 - 9 * self.budgets.gap)",
+        "proofs/search/node_steps.py", "lower / (1 - 0.9 * self.budgets.gap)",
+        "lower / (1 - 9 * self.budgets.gap)",
         "tests/proofs/test_search.py tests/proofs/test_levels.py",
     ),
     Mutation(
-        "proofs/search/branch_and_bound.py", '"branched", [first, first + 1]',
+        "proofs/search/tree_state.py", '"branched", [first, first + 1]',
         '"branched", [first, first]', "tests/proofs/test_search.py tests/proofs/test_levels.py",
+    ),
+    Mutation(
+        "proofs/search/tree_state.py", "witness=moved(record.witness, 1)", "witness=record.witness",
+        "tests/proofs/test_rounds.py",
+    ),
+    Mutation(
+        "proofs/search/tree_state.py", "shared=moved(node.shared, 2)", "shared=node.shared",
+        "tests/proofs/test_rounds.py",
     ),
     Mutation(
         "proofs/search/cone_relaxation.py", "np.maximum(P, 0.0, out=P)", "pass",

@@ -380,6 +380,10 @@ BAD_USES = {
         ["fit", "good.csv", "-k", "2", "--estimator", "nonnegative", "--path"], "--path"
     ),
     "resampled covariance": (["fit", "pitprops", "-k", "2", "--stability", "5"], "needs data"),
+    "jobs of none": (
+        ["fit", "good.csv", "-k", "2", "--estimator", "separate", "-j", "2"], "--jobs is not there"
+    ),
+    "no jobs": (["fit", "good.csv", "-k", "2", "--certify", "-j", "0"], "n_jobs must not be 0"),
     "a picture of what": (["path", "good.csv", "--plot", "x.docx"], ".png"),
     "nonsense": (["nonsense"], "No such command"),
     "demo": (["demo", "-m", "5", "-k", "3"], "--features 3 must be at least --components 5"),

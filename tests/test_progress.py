@@ -1,6 +1,9 @@
 """What a user sees while a long fit runs."""
 
 import io
+import math
+import pickle
+import time
 
 import pytest
 
@@ -92,3 +95,11 @@ def test_reports_of_parts_are_in_the_users_units():
     whole.inner(quiet=True).report(1.0)
     (only,) = told
     assert (only.solver, only.objective, only.upper) == ("part", 24.0, 40.0)
+
+
+def test_a_deadline_is_the_same_moment_in_a_process_with_another_counter(monkeypatch):
+    sent, no_limit = pickle.dumps(Deadline(50)), pickle.dumps(Deadline())
+    real = time.perf_counter
+    monkeypatch.setattr(time, "perf_counter", lambda: real() + 1e6)
+    assert pickle.loads(sent).left == pytest.approx(50, abs=5)
+    assert pickle.loads(no_limit).left == math.inf

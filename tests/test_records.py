@@ -29,6 +29,7 @@ from kspan.progress import Status
 from kspan.proofs.check.screened import ScreenedWitness
 from kspan.records.form import require_features
 from kspan.solvers import EM, IPU, registry
+from kspan.storage import digest
 from tests.out_of_core import npy
 
 ESTIMATORS = {
@@ -145,6 +146,18 @@ def test_float32(wine):
     X = wine.to_numpy(np.float32)
     model = FeatureSparsePCA(2, 4, certify=True, random_state=0).fit(X)
     assert FitRecord.from_estimator(model, X).verify(X)
+
+
+def test_how_many_worked_on_it_is_not_part_of_a_record(wine):
+    one, two = (
+        FitRecord.from_estimator(
+            FeatureSparsePCA(2, 4, certify="exact", n_jobs=n_jobs, random_state=0).fit(wine), wine
+        )
+        for n_jobs in (None, 2)
+    )
+    assert one.parameters == two.parameters
+    assert digest(one.certificates[0].witness) == digest(two.certificates[0].witness)
+    assert two.verify(wine)
 
 
 # --- nothing false passes

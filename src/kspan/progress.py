@@ -83,6 +83,14 @@ class Deadline:
             raise ValueError(f"time_limit must be positive, got {seconds!r}.")
         self._end = math.inf if seconds is None else time.perf_counter() + seconds
 
+    # Every process has a counter of its own: a moment travels as a time of day.
+
+    def __getstate__(self) -> float:
+        return time.time() + (self._end - time.perf_counter())
+
+    def __setstate__(self, moment: float) -> None:
+        self._end = time.perf_counter() + (moment - time.time())
+
     @property
     def left(self) -> float:
         """Seconds until then, at least zero; infinite without a limit."""

@@ -137,6 +137,7 @@ def certify(
     k_grid: Sequence[int] = (),
     rank: int | None = None,
     epsilon: float | None = None,
+    n_jobs: int | None = None,
 ) -> Certificate:
     """Prove how good a solution is.
 
@@ -164,6 +165,10 @@ def certify(
     rank, epsilon : int and float, optional
         Of level "net": the net's rank and what it may lose. By default the best of ranks 1 to 5
         with fine nets.
+    n_jobs : int, optional
+        Nodes of a search that are worked on at a time, in processes of their own, as scikit-learn
+        counts them: None is one (or what `joblib.parallel_config` says), -1 is all cores. When
+        there is a `dask.distributed` client, its workers do it. The proof does not depend on it.
 
     Returns
     -------
@@ -184,7 +189,7 @@ def certify(
         raise ValueError(f"level must be one of {known}, got {level!r}.")
     if rank is not None:
         require_count("rank", rank, 1)
-    options = ProofOptions(checkpoint, checkpoint_every, tuple(k_grid), rank, epsilon)
+    options = ProofOptions(checkpoint, checkpoint_every, tuple(k_grid), rank, epsilon, n_jobs)
     require_place(options)
     monitor = Monitor(level, callback, time_limit)
     return prove_point(problem, problem.point_of(solution), level, monitor, options)
@@ -244,13 +249,16 @@ def solve_with_proof(
 
 
 def options_for(method: AnyMethod, options: ProofOptions) -> ProofOptions:
-    """Return the options of a proof, with the checkpoint that the method names if they name none.
+    """Return the options of a proof, with what the method says where they say nothing.
 
     To be asked for before any work is done: a place that cannot be written to raises `OSError`.
     """
-    if isinstance(method, Exact) and options.checkpoint is None:
-        every = method.checkpoint_every
-        options = replace(options, checkpoint=method.checkpoint, checkpoint_every=every)
+    if isinstance(method, Exact):
+        if options.checkpoint is None:
+            every = method.checkpoint_every
+            options = replace(options, checkpoint=method.checkpoint, checkpoint_every=every)
+        if options.n_jobs is None:
+            options = replace(options, n_jobs=method.n_jobs)
     require_place(options)
     return options
 
@@ -362,7 +370,7 @@ class Exact(RowSparseMethod):
     Parameters
     ----------
     init : see `~kspan.solvers.rowsparse.auto.Auto`
-    checkpoint, checkpoint_every : see `kspan.certify`
+    checkpoint, checkpoint_every, n_jobs : see `kspan.certify`
     """
 
     name = "exact"
@@ -375,6 +383,7 @@ class Exact(RowSparseMethod):
     init: Init = "low-rank"
     checkpoint: str | os.PathLike[str] | None = None
     checkpoint_every: float = 60.0
+    n_jobs: int | None = None
 
     def searching(self) -> Auto:
         """What finds the answer that is then proved."""

@@ -76,6 +76,7 @@ PARAMETERS = {
     "scale": True,
     "covariance": "precomputed",
     "certify": True,
+    "n_jobs": 2,
     "solver_options": {"max_iter": 3},
     "time_limit": 2.5,
     "callback": print,

@@ -13,7 +13,7 @@ from kspan.proofs import Certificate, CertificateError, verify
 from kspan.proofs.check.bounds import Cones
 from kspan.proofs.check.claims import Part
 from kspan.proofs.check.tree import Record
-from kspan.proofs.search import branch_and_bound, prover
+from kspan.proofs.search import node_steps, prover
 from kspan.proofs.search.cone_relaxation import ConeRelaxation
 from kspan.proofs.search.relaxation import Relaxation
 from kspan.proofs.search.tree_state import Budgets, Node, TreeState
@@ -102,7 +102,7 @@ def test_max_nodes(problem, A):
     certificate = prove(
         problem, "exact", budgets=Budgets(enumerate_cost=0.0, strengthen_gap=2.0, max_nodes=3)
     )
-    assert certificate.n_nodes == 3
+    assert 3 <= certificate.n_nodes < 3 + Budgets().round_size
     assert certificate.status.value == "bounded"
     assert certificate.gap > 1e-6
     assert_sandwich(certificate, problem, A)
@@ -126,13 +126,13 @@ def test_ctrl_c_inside_a_step(monkeypatch, problem, A, where, call):
         return wrapped
 
     if where == "relax":
-        real = branch_and_bound.Relaxation
-        monkeypatch.setattr(branch_and_bound, "Relaxation", pressed(real))
+        real = node_steps.Relaxation
+        monkeypatch.setattr(node_steps, "Relaxation", pressed(real))
     elif where == "heuristic":
-        real = branch_and_bound.BranchAndBound.improve
-        monkeypatch.setattr(branch_and_bound.BranchAndBound, "improve", pressed(real))
+        real = node_steps.NodeSteps.improve
+        monkeypatch.setattr(node_steps.NodeSteps, "improve", pressed(real))
     else:
-        monkeypatch.setattr(branch_and_bound, "screen", pressed(branch_and_bound.screen))
+        monkeypatch.setattr(node_steps, "screen", pressed(node_steps.screen))
     certificate = prove(
         problem, "exact", budgets=Budgets(enumerate_cost=0, strengthen_gap=2, heuristic_every=1)
     )
@@ -387,7 +387,7 @@ def test_resuming_with_a_better_support_does_not_forget_it(tmp_path, problem, A)
 def test_progress_reports(problem, whole):
     reports = []
     prove(problem, "exact", budgets=replace(SLOW, row_sweeps=0), callback=reports.append)
-    assert len(reports) > whole.n_nodes
+    assert len(reports) > whole.n_nodes / SLOW.round_size
     lower = np.array([report.objective for report in reports])
     upper = np.array([report.upper for report in reports])
     nodes = np.array([report.n_nodes for report in reports])

@@ -34,6 +34,7 @@ from kspan.covariance.dense_data import DenseDataCovariance
 from kspan.io import open_data
 from kspan.io.read import LOAD_BYTES
 from kspan.linalg.machine import one_blas_thread
+from kspan.parallel import in_order
 from kspan.problem import RowSparseProblem, require_count
 from kspan.progress import Callback, Monitor, Status
 from kspan.solvers.method import AnyMethod
@@ -229,7 +230,7 @@ def selection_stability(
         A method of `kspan.solve`, by name or as an object. "ipu" takes milliseconds and draws no
         random numbers, so that all that differs is the data.
     n_jobs : int, optional
-        Processes, as joblib counts them. The answer does not depend on it.
+        Resamples at a time, as in `kspan.certify`. The answer does not depend on it.
     random_state : int, generator or None
     callback : callable, optional
         Called with a `kspan.progress.Progress` after every resample, whose `objective` is the
@@ -322,10 +323,8 @@ def _in_memory(X: Any, scale: bool) -> tuple[InMemoryCovariance, list[str] | Non
 
 def _run(task: _Task, seeds: Sequence[int], n_jobs: int | None, monitor: Monitor) -> list[Index]:
     """Return the supports in order, as many as there is time for."""
-    from joblib import Parallel, delayed  # comes with scikit-learn; slow to import
-
     supports: list[Index] = []
-    results = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(task)(seed) for seed in seeds)
+    results = in_order(task, seeds, n_jobs)
     with closing(results), monitor.interruptible():  # what runs still is not waited for
         for support in results:
             supports.append(support)

@@ -47,6 +47,7 @@ def fit(
     exclude: options.Exclude = None,
     seed: options.Seed = 0,
     time_limit: options.TimeLimit = None,
+    n_jobs: options.Jobs = None,
     certify: Annotated[
         bool,
         typer.Option(
@@ -148,6 +149,7 @@ def fit(
             certify=str(level) if level else certify,
             random_state=seed,
             time_limit=time_limit,
+            n_jobs=n_jobs,
             callback=watcher.on_step,
             solver_options=None if checkpoint is None else {"checkpoint": str(checkpoint)},
         )  # fmt: skip
@@ -180,7 +182,7 @@ def fit(
 
 def _estimator(
     kind: Estimator, n_components: int, k: int | None, *, share: float, solver: str | None,
-    include: Any, exclude: Any, certify: bool | str, **common: Any,
+    include: Any, exclude: Any, certify: bool | str, n_jobs: int | None, **common: Any,
 ) -> Any:  # fmt: skip
     """Make the estimator that the options describe."""
     import kspan
@@ -190,14 +192,15 @@ def _estimator(
     if kind is Estimator.FEATURES:
         return kspan.FeatureSparsePCA(
             n_components, k, explained_share=share, include=include, exclude=exclude,
-            certify=certify, **common,
+            certify=certify, n_jobs=n_jobs, **common,
         )  # fmt: skip
     if include or exclude:
         raise ValueError(f"--include and --exclude need --estimator {Estimator.FEATURES}.")
     if kind is Estimator.NONNEGATIVE:
-        return kspan.NonnegativeSparsePCA(n_components, k, certify=certify, **common)
-    if certify:
-        raise ValueError(f"--certify is not there for --estimator {kind}.")
+        return kspan.NonnegativeSparsePCA(n_components, k, certify=certify, n_jobs=n_jobs, **common)
+    if certify or n_jobs is not None:
+        given = "--certify" if certify else "--jobs"
+        raise ValueError(f"{given} is not there for --estimator {kind}.")
     if kind is Estimator.ORTHONORMAL:
         return kspan.StiefelSparsePCA(n_components, n_nonzero_coefs=k, **common)
     return kspan.ElementSparsePCA(n_components, k, **common)
@@ -232,6 +235,7 @@ def _record(
             model.n_components,
             model.n_features_to_select_,
             n_resamples=resamples,
+            n_jobs=model.n_jobs,
             **asked,
         )
     watcher.stage("record")

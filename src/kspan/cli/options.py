@@ -70,6 +70,13 @@ Seed = Annotated[int, typer.Option(help="The same seed gives the same answer.", 
 TimeLimit = Annotated[
     float | None, typer.Option(help="Seconds after which to stop with the best so far.")
 ]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs", "-j", help="Processes for proofs and resamples; -1 for all cores.",
+        show_default="1",
+    ),
+]  # fmt: skip
 AsJson = Annotated[
     bool, typer.Option("--json", help="Write JSON to standard output.", rich_help_panel=WRITING)
 ]

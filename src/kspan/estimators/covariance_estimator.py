@@ -138,10 +138,11 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
             return replace(method, **given)
         return as_method(problem, self.solver, {**options, **given})
 
-    def _proof_options(self) -> ProofOptions:
-        """Return what `solver_options` says about proofs."""
+    def _proof_options(self, n_jobs: int | None) -> ProofOptions:
+        """Return what `solver_options` says about proofs, and how many work at a time."""
         options = self.solver_options or {}
-        return ProofOptions(**{name: options[name] for name in PROOF_OPTIONS if name in options})
+        given = {name: options[name] for name in PROOF_OPTIONS if name in options}
+        return ProofOptions(**given, n_jobs=n_jobs)
 
     def _seed(self) -> int:
         """Draw a seed from the random state, as scikit-learn's estimators do."""

@@ -40,6 +40,10 @@ class FeatureSparsePCA(SparseProjection, FeatureSparseEstimator):
         Prove how good the choice is: `certificate_` then has an upper bound on what any choice
         explains. "fast" uses closed forms, "tight" (the same as True) a convex relaxation,
         "exact" searches until the optimum is proved. A better choice found on the way is taken.
+    n_jobs : int, optional
+        Nodes of a search for a proof that are worked on at a time, in processes of their own, or by
+        the workers of a `dask.distributed` client: None is one, -1 as many as there are cores.
+        Answer and proof do not depend on it.
     solver_options : dict, optional
         More options of a solver that is named, the fields of its class, such as ``n_restarts`` of
         "auto". And of the proof: ``checkpoint``, ``checkpoint_every``, ``k_grid`` (see

@@ -52,6 +52,9 @@ class NonnegativeSparsePCA(LoadingsEstimator):
         Prove how good every component is; True means "tight". See `kspan.certify`. A better one
         found on the way takes its place. "Better" is component by component, given those before
         it: the later ones then start from something else, so `objective_` may fall.
+    n_jobs : int, optional
+        Nodes of a search for a proof that are worked on at a time: None is one, -1 as many as there
+        are cores. Answer and proof do not depend on it.
     scale, covariance, solver_options, time_limit, callback, verbose, random_state
         As in `StiefelSparsePCA`; the options are those of the method in
         `kspan.solvers.nonnegative`, and `checkpoint`, `checkpoint_every` and `k_grid` of
@@ -103,6 +106,7 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
         "epsilon": [Interval(Real, 0, 1, closed="right")],
         "deflation": [None, StrOptions(set(POSITIVE_DEFLATIONS))],
         "certify": ["boolean", StrOptions(set(levels_of(NonnegativeProblem)))],
+        "n_jobs": [Integral, None],
         **common_constraints(NonnegativeProblem),
     }
 
@@ -114,6 +118,7 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
     solver: str | AnyMethod = "auto"
     deflation: str | None = None
     certify: bool | str = False
+    n_jobs: int | None = None
 
     def _solve(self, covariance: Covariance, monitor: Monitor) -> LoadingsSolution:
         self._forget("certificates_", "epsilon_")
@@ -131,7 +136,7 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
             )
         rng = np.random.default_rng(self._seed())
         solution, self.certificates_ = solve_with_proof(
-            problem, method, level, monitor, rng, self._proof_options()
+            problem, method, level, monitor, rng, self._proof_options(self.n_jobs)
         )
         return solution
 

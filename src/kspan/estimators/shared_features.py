@@ -42,6 +42,7 @@ class FeatureSparseEstimator(CovarianceEstimator):
         "include": [None, "array-like"],
         "exclude": [None, "array-like"],
         "certify": ["boolean", StrOptions(set(levels_of(RowSparseProblem)))],
+        "n_jobs": [Integral, None],
         **common_constraints(RowSparseProblem),
     }
 
@@ -54,6 +55,7 @@ class FeatureSparseEstimator(CovarianceEstimator):
     include: Features | None = None
     exclude: Features | None = None
     certify: bool | str = False
+    n_jobs: int | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -108,7 +110,7 @@ class FeatureSparseEstimator(CovarianceEstimator):
         self._forget("certificate_")
         method = self._method(RowSparseProblem, init=self.init)
         level = method.proof_level or level_of(self.certify, RowSparseProblem)
-        options = options_for(method, self._proof_options())
+        options = options_for(method, self._proof_options(self.n_jobs))
         problem, solution = self._choose(covariance, method.searching(), monitor)
         if level and not solution.status.stopped_early:
             solution, self.certificate_ = prove_solution(

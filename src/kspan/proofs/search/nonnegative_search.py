@@ -1,7 +1,7 @@
 """Branch and bound for one nonnegative component: at most k features, x ≥ 0.
 
-The search of `branch_and_bound.py` with another relaxation (`cone_relaxation.py` with P ≥ 0).
-What differs from the row-sparse problem:
+The search of `branch_and_bound.py`, with another relaxation of its nodes (`cone_relaxation.py` with
+P ≥ 0). What differs from the row-sparse problem:
 
 - A node is split on x_i = 0 or x_i > 0. It holds the vectors with support between its forced and
   its allowed features; with at most k allowed ones it may still be hard, as signs matter.
@@ -27,9 +27,8 @@ from kspan.proofs.check.bounds import (
 )
 from kspan.proofs.check.known import KnownMatrix
 from kspan.proofs.check.screening import Screen, screen
-from kspan.proofs.search.branch_and_bound import BranchAndBound
 from kspan.proofs.search.cone_relaxation import ConeRelaxation, ConeSnapshot
-from kspan.proofs.search.tree_state import Node
+from kspan.proofs.search.node_steps import NodeSteps
 
 CHECK_EVERY = 20  # steps between two evaluations of the bound
 PATIENCE = 3  # evaluations
@@ -51,49 +50,48 @@ class _Best:
         return self.gaps[-1] > (1 - patience) * self.gaps[-1 - PATIENCE]
 
 
-class NonnegativeBranchAndBound(BranchAndBound):
-    """The search for one nonnegative component; parameters as in `BranchAndBound`, m = 1."""
+class NonnegativeSteps(NodeSteps):
+    """The steps for one nonnegative component; parameters as in `NodeSteps`, m = 1."""
 
     def refit(self, support: Index) -> tuple[Index, float]:
         """Return the features that a local maximum on the support uses, and its value at least."""
         x, value = best_on_support(self.known.on(support).A)
         return support[x > 0], value - self.error
 
-    def close_enumerated(self, node: Node, bound: float) -> bool:
+    def close_enumerated(self, bound: float) -> bool:
         """Bound few supports by their eigenvalues, if these are good enough."""
         if bound > self.prune_level:
             return False  # the eigenvector has both signs
-        return super().close_enumerated(node, bound)
+        return super().close_enumerated(bound)
 
-    def round(self, node: Node) -> None:
+    def round(self) -> None:
         """Close, shrink or split one node."""
+        node = self.node
         forced = node.choice.include
         if forced.size == node.choice.size and node.features.size > forced.size:
             # As many as may be used are: no other feature can come in.
             node.keep(forced, node.choice)
         known = self.known.on(node.features)
-        if self.settle_small(node, known) or self.out_of_time():
+        if self.settle_small(known) or self.out_of_time():
             return
         start = node.start if isinstance(node.start, ConeSnapshot) else None
         choice = node.choice.resized(min(node.choice.size, known.n_features))
         relax = ConeRelaxation(known.A, 1, choice, nonnegative=True, start=start)
-        best, cut = self.iterate(node, known, relax)
-        self.s.n_eigensolves += relax.n_eigensolves
-        witness = self.keep(node, best.factor, best.cones)
-        if self.bounded(node, best.bound.value, witness):
+        best, cut = self.iterate(known, relax)
+        self.fork.n_eigensolves += relax.n_eigensolves
+        witness = self.fork.keep(best.factor, best.cones)
+        if self.bounded(best.bound.value, witness):
             return
         if cut.n_settled:
-            self.shrink(node, relax.snapshot(), witness, cut)
+            self.shrink(relax.snapshot(), witness, cut)
         elif self.out_of_time():
             node.start = relax.snapshot()
         else:
-            self.divide(node, relax)
+            self.divide(relax)
 
-    def iterate(
-        self, node: Node, known: KnownMatrix, relax: ConeRelaxation
-    ) -> tuple[_Best, Screen]:
+    def iterate(self, known: KnownMatrix, relax: ConeRelaxation) -> tuple[_Best, Screen]:
         """Steps until the node can be pruned, can shrink, or has no more to gain."""
-        is_root, budgets = node.record == 0, self.budgets
+        is_root, budgets, node = self.fork.is_root, self.budgets, self.node
         budget = budgets.cone_iter if is_root else budgets.cone_node_iter
         best: _Best | None = None
         while True:
@@ -103,23 +101,21 @@ class NonnegativeBranchAndBound(BranchAndBound):
                 if self.out_of_time():
                     break
             if is_root:
-                self.improve(node, relax.z)
-            best = self.better(node, known, relax, best)
-            best.gaps.append(best.bound.value - self.s.lower)
+                self.improve(relax.z)
+            best = self.better(known, relax, best)
+            best.gaps.append(best.bound.value - self.fork.lower)
             spent = node.n_iter >= budget or best.slow(budgets.cone_patience)
             enough = best.bound.value <= self.prune_level
-            cut = screen(best.bound, node.choice, self.s.lower)
+            cut = screen(best.bound, node.choice, self.fork.lower)
             smaller = cut.n_settled > budgets.clearly_smaller * node.choice.free.size
             if enough or smaller or spent or self.out_of_time():
                 return best, cut
 
-    def better(
-        self, node: Node, known: KnownMatrix, relax: ConeRelaxation, best: _Best | None
-    ) -> _Best:
+    def better(self, known: KnownMatrix, relax: ConeRelaxation, best: _Best | None) -> _Best:
         """Return the best bound so far; the trace bound if the iteration went astray."""
-        gaps = [] if best is None else best.gaps
-        for factor, cones in self.candidates(node, known.A, relax):
-            self.s.n_eigensolves += 1
+        node, gaps = self.node, [] if best is None else best.gaps
+        for factor, cones in self.candidates(known.A, relax):
+            self.fork.n_eigensolves += 1
             try:
                 bound = dual_bound(known, factor, 1, node.choice, cones)
             except (FloatingPointError, np.linalg.LinAlgError):
@@ -128,21 +124,21 @@ class NonnegativeBranchAndBound(BranchAndBound):
                 best = _Best(bound, factor, cones, gaps)
         return _Best(dual_bound(known, None, 1, node.choice)) if best is None else best
 
-    def candidates(
-        self, node: Node, A: FloatArray, relax: ConeRelaxation
-    ) -> list[tuple[FloatArray, Cones]]:
+    def candidates(self, A: FloatArray, relax: ConeRelaxation) -> list[tuple[FloatArray, Cones]]:
         """Return the iteration's witness, and one that may prove a vector to the last digit."""
+        node = self.node
         factor, cones = relax.witness()
         found = [(factor, cones.compact(node.choice.size - 1))]
-        x = self.local_optimum(node, A, relax)
+        x = self.local_optimum(A, relax)
         if np.count_nonzero(x) < node.choice.size or len(A) <= node.choice.size:
             signs = complete_signs(A, x, cones.signs)
             found.append((np.zeros((len(A), 0)), Cones(signs=signs)))
         return found
 
-    def local_optimum(self, node: Node, A: FloatArray, relax: ConeRelaxation) -> FloatArray:
+    def local_optimum(self, A: FloatArray, relax: ConeRelaxation) -> FloatArray:
         """Return a good vector of this node: the incumbent if it is here, or what P suggests."""
-        places = places_in(self.s.support, node.features)
+        node = self.node
+        places = places_in(self.fork.support, node.features)
         start = np.zeros(len(A))
         if places is not None:
             start[places] = 1.0
@@ -157,18 +153,18 @@ class NonnegativeBranchAndBound(BranchAndBound):
         start[inside] = x
         return start
 
-    def divide(self, node: Node, relax: ConeRelaxation) -> None:
+    def divide(self, relax: ConeRelaxation) -> None:
         """Split on the feature whose share is least decided; close the node if none is free."""
-        free = node.choice.free
+        node, free = self.node, self.node.choice.free
         if free.size == 0:
             if has_no_interior_optimum(self.known.on(node.features)):
                 # An optimum uses fewer of these features, and is in another node.
-                self.close(node, "void", -math.inf)
+                self.fork.close("void", -math.inf)
             else:
-                self.close(node, "bound", node.bound, self.s.records[node.record].witness)
+                self.fork.close("bound", node.bound, self.fork.record.witness)
             return
         z = relax.z[free].astype(np.float64)
         undecided = z * (1 - z)
         if undecided.max() < 1e-3:  # k does not bind: by the share in P, which the signs dispute
             undecided = np.diagonal(relax.P)[free].astype(np.float64)
-        self.split(node, relax.z, relax.snapshot(), int(free[int(np.argmax(undecided))]))
+        self.split(relax.z, relax.snapshot(), int(free[int(np.argmax(undecided))]))

@@ -34,10 +34,11 @@ from kspan.proofs.check.row_sums import MATRIX_LIMIT, AbsoluteRows, row_levels
 from kspan.proofs.check.screened import ScreenedWitness, rest_of
 from kspan.proofs.check.tree import NodeWitness
 from kspan.proofs.check.witnesses import PathWitness
-from kspan.proofs.search.branch_and_bound import BranchAndBound, value_of
+from kspan.proofs.search.branch_and_bound import BranchAndBound
 from kspan.proofs.search.closed_forms import prove_by_closed_forms, prove_by_nets, prove_by_trace
 from kspan.proofs.search.cone_relaxation import ConeRelaxation
-from kspan.proofs.search.nonnegative_search import NonnegativeBranchAndBound
+from kspan.proofs.search.node_steps import NodeSteps, value_of
+from kspan.proofs.search.nonnegative_search import NonnegativeSteps
 from kspan.proofs.search.proof import Heuristic, Proof
 from kspan.proofs.search.relaxation import Relaxation
 from kspan.proofs.search.row_search import prove_by_rows
@@ -62,7 +63,12 @@ class ProofOptions:
     k_grid: tuple[int, ...] = ()
     rank: int | None = None
     epsilon: float | None = None
+    n_jobs: int | None = None
     budgets: Budgets = field(default_factory=Budgets)
+
+    def __post_init__(self) -> None:
+        if self.n_jobs == 0:  # now, not when the first nodes are sent to workers
+            raise ValueError("n_jobs must not be 0: None is one, -1 is all cores.")
 
 
 def prove(
@@ -111,7 +117,7 @@ class Prover(ABC):
     """Makes one certificate: the plan of its steps, and those that all kinds of problems share."""
 
     levels: ClassVar[tuple[str, ...]] = ("fast", "tight", "exact")
-    tree_search: ClassVar[type[BranchAndBound]]
+    node_steps: ClassVar[type[NodeSteps]]
 
     def __init__(self, proof: Proof, options: ProofOptions):
         self.proof, self.options, self.budgets = proof, options, options.budgets
@@ -220,12 +226,12 @@ class Prover(ABC):
         keeper = self.keeper(known)
         state = self.state(known, keeper)
         proof.seconds_before = state.seconds
-        search = self.tree_search(
-            self.problem, state, known, heuristic=proof.heuristic, monitor=proof.monitor,
-            budgets=replace(self.budgets, max_nodes=max_nodes), keeper=keeper,
-            ceiling=min(proof.upper, proof.ceiling),
+        search = BranchAndBound(
+            self.problem, state, known, self.node_steps, heuristic=proof.heuristic,
+            monitor=proof.monitor, budgets=replace(self.budgets, max_nodes=max_nodes),
+            keeper=keeper, ceiling=min(proof.upper, proof.ceiling), n_jobs=self.options.n_jobs,
         )  # fmt: skip
-        search.run()
+        state = search.run()
         proof.hurried = search.hurried
         proof.consider(state.support)
         proof.offer(state.upper * known.scale, state.witness())
@@ -296,7 +302,7 @@ class Prover(ABC):
 class RowSparseProver(Prover):
     """Proofs about features that all components share."""
 
-    tree_search = BranchAndBound
+    node_steps = NodeSteps
 
     def plan(self, level: str) -> list[Step]:
         """See `Prover.plan`."""
@@ -371,7 +377,7 @@ class NonnegativeProver(Prover):
     """Proofs about one nonnegative component."""
 
     levels = ("fast", "net", "tight", "exact")
-    tree_search = NonnegativeBranchAndBound
+    node_steps = NonnegativeSteps
 
     def plan(self, level: str) -> list[Step]:
         """See `Prover.plan`."""

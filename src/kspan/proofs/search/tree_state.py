@@ -1,24 +1,27 @@
 """What a branch-and-bound search remembers: open nodes, the proof so far, budgets.
 
 Plain arrays and dataclasses only, so that a search can be written to a file between two rounds
-and go on from there with the same result.
+and go on from there with the same result. The nodes of a round are worked on apart from each other,
+each on a `Fork` of the state, by whoever has time; `TreeState.after` brings the forks together.
 """
 
 import math
 import os
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from heapq import nsmallest
 
 import numpy as np
 
-from kspan.arrays import Index
+from kspan.arrays import FloatArray, Index
 from kspan.problem import Choice
 from kspan.progress import relative_gap
-from kspan.proofs.check.bounds import SharedCones, dual_bound
+from kspan.proofs.check.bounds import Cones, SharedCones, dual_bound
 from kspan.proofs.check.claims import Part
 from kspan.proofs.check.known import KnownMatrix
 from kspan.proofs.check.screening import Screen
-from kspan.proofs.check.tree import NodeWitness, Record, TreeWitness
+from kspan.proofs.check.tree import NodeWitness, Record, Reduction, TreeWitness
 from kspan.proofs.search.cone_relaxation import ConeSnapshot
 from kspan.proofs.search.relaxation import Snapshot
 from kspan.storage import digest, load_file, require_writable, save_file
@@ -29,12 +32,15 @@ class Budgets:
     """Budgets and tolerances of proofs. Counts decide, so that a run can be repeated."""
 
     gap: float = 1e-6  # stop at (upper - lower) ≤ gap · upper
-    max_nodes: int = 1_000_000_000
+    max_nodes: int = 1_000_000_000  # looked at between rounds
+    round_size: int = 4  # nodes worked on apart from each other: more are a detour for one worker
+    worth_sending: float = 0.05  # seconds that a node takes, for other processes to work on it
+    workers_start: float = 3.0  # seconds that must be left: they take a while to begin
     max_iter: int = 80  # Newton steps in one node
     converge: float = 0.25  # stop a node when ν's share of its gap to the incumbent is this
     root_converge: float = 0.1
     enumerate_cost: float = 1e6  # a node with fewer (supports)·(k³ + 200) is enumerated
-    heuristic_every: int = 25  # nodes
+    heuristic_every: int = 25  # one node of so many is asked for a better support
     strengthen_gap: float = 0.005  # a node is strengthened when its gap is larger
     strengthen_iter: int = 150  # ADMM steps for its cones
     strengthen_patience: float = 0.15  # stop when 25 steps close less than this share of the gap
@@ -134,7 +140,42 @@ class TreeState(Part):
 
     def best_open(self) -> Node | None:
         """The open node with the largest bound; ties to the older one."""
-        return max(self.open, key=lambda node: (node.bound, -node.record), default=None)
+        return min(self.open, key=_rank, default=None)
+
+    def next_round(self, budgets: Budgets) -> list["Fork"]:
+        """Take apart the open nodes with the largest bounds that keep the gap open.
+
+        Who works on them, and how many at a time, must not matter: each knows of the others what
+        was known before the round.
+        """
+        best = nsmallest(budgets.round_size, self.open, key=_rank)
+        others = (n for n in best[1:] if relative_gap(self.lower, n.bound) > budgets.gap)
+        return [self._fork(node) for node in (*best[:1], *others)]
+
+    def _fork(self, node: Node) -> "Fork":
+        record = self.records[node.record]
+        return Fork(
+            replace(node),
+            replace(record, reductions=list(record.reductions)),
+            self.lower,
+            self.support,
+            None if node.shared < 0 else self.shared_cones[node.shared],
+            (len(self.records), len(self.witnesses), len(self.shared_cones)),
+        )
+
+    def after(self, forks: Sequence["Fork"]) -> "TreeState":
+        """Return the state after a round; this one stays as it was, for who is interrupted."""
+        done = {fork.node.record for fork in forks}
+        state = replace(
+            self,
+            open=[node for node in self.open if node.record not in done],
+            records=list(self.records),
+            witnesses=list(self.witnesses),
+            shared_cones=list(self.shared_cones),
+        )
+        for fork in forks:
+            fork.join(state)
+        return state
 
     def refresh(self) -> None:
         """Bring `upper` up to date."""
@@ -157,27 +198,112 @@ class TreeState(Part):
         return TreeWitness(self.scale, records, kept, self.shared_cones)
 
 
-class Undo:
-    """What a round may change, as it was before."""
+def _rank(node: Node) -> tuple[float, int]:
+    """Smallest for the largest bound; ties to the older node."""
+    return -node.bound, node.record
 
-    def __init__(self, state: TreeState, node: Node):
-        record = state.records[node.record]
-        self.node = replace(node)
-        self.record = replace(record, reductions=list(record.reductions))
-        self.open = list(state.open)
-        self.sizes = len(state.records), len(state.witnesses), len(state.shared_cones)
-        self.values = (state.lower, state.support, state.settled, state.n_nodes)
 
-    def restore(self, state: TreeState, node: Node) -> None:
-        """Put everything back."""
-        for name, value in vars(self.node).items():
-            setattr(node, name, value)
-        state.records[node.record] = self.record
-        state.open = self.open
-        n_records, n_witnesses, n_shared = self.sizes
-        del state.records[n_records:], state.witnesses[n_witnesses:]
-        del state.shared_cones[n_shared:]
-        state.lower, state.support, state.settled, state.n_nodes = self.values
+@dataclass
+class Fork:
+    """An open node by itself: what work on it needs of the tree, and what comes of that work.
+
+    What is new is numbered as if no other fork added anything; `join` moves the numbers on.
+    """
+
+    node: Node
+    record: Record
+    lower: float
+    support: Index
+    cones: SharedCones | None  # the node's
+    sizes: tuple[int, int, int]  # records, witnesses and cones of the tree
+    settled: float = -math.inf
+    children: list[tuple[Record, Node]] = field(default_factory=list)
+    witnesses: list[NodeWitness] = field(default_factory=list)
+    new_cones: list[SharedCones] = field(default_factory=list)
+    n_eigensolves: int = 0
+    hint: FloatArray | None = None  # a relaxed selection that may lead to a better support
+    hurried: bool = False  # whether a part was cut short for want of time
+    seconds: float = 0.0  # spent on it
+
+    @property
+    def is_root(self) -> bool:
+        """Whether the node is the first of all."""
+        return self.node.record == 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is more to do here."""
+        return self.record.kind == "open"
+
+    def keep(self, factor: FloatArray | None, cones: Cones | None = None) -> int:
+        """Store a witness of the node and return its number."""
+        shared = -1 if factor is None else self.node.shared
+        self.witnesses.append(NodeWitness(self.node.features, factor, shared, cones))
+        return self.sizes[1] + len(self.witnesses) - 1
+
+    def share(self, cones: SharedCones) -> None:
+        """Give the node, and all that comes of it, other cones."""
+        self.new_cones.append(cones)
+        self.node.shared = self.sizes[2] + len(self.new_cones) - 1
+
+    def close(self, kind: str, bound: float, witness: int = -1) -> None:
+        """Mark the node as settled with this bound."""
+        self.record.kind, self.record.bound, self.record.witness = kind, bound, witness
+        self.settled = max(self.settled, bound)
+
+    def cut(self, cut: Screen, witness: int) -> None:
+        """Take the features that are settled out of the node."""
+        removed, fixed = self.node.features[cut.removed], self.node.features[cut.fixed]
+        self.record.reductions.append(Reduction(witness, removed, fixed, cut.level))
+        self.settled = max(self.settled, cut.level)
+        self.node.shrink(cut)
+
+    def split(self, place: int, start: Snapshot | ConeSnapshot | None) -> None:
+        """Split the node on one feature, given by its place; its children go on from `start`."""
+        node, first = self.node, self.sizes[0]
+        feature, witness = int(node.features[place]), self.record.witness
+        self.record.kind, self.record.children = "branched", [first, first + 1]
+        with_it, without = (
+            Node(number, node.features, node.choice, node.bound, start, node.shared)
+            for number in self.record.children
+        )
+        with_it.choice = node.choice.settled(fixed=[place])
+        without.keep(np.delete(np.arange(node.features.size), place), node.choice)
+        for child in (with_it, without):
+            included = child is with_it
+            record = Record(node.record, feature, included, witness=witness, bound=node.bound)
+            self.children.append((record, child))
+
+    def join(self, state: TreeState) -> None:
+        """Add what came of it to a state that the forks before it have joined."""
+        sizes = len(state.records), len(state.witnesses), len(state.shared_cones)
+
+        def moved(number: int, kind: int) -> int:
+            first = self.sizes[kind]
+            return number if number < first else number + sizes[kind] - first
+
+        def moved_record(record: Record) -> Record:
+            return replace(
+                record,
+                reductions=[replace(r, witness=moved(r.witness, 1)) for r in record.reductions],
+                witness=moved(record.witness, 1),
+                children=[moved(child, 0) for child in record.children],
+            )
+
+        def moved_node(node: Node) -> Node:
+            return replace(node, record=moved(node.record, 0), shared=moved(node.shared, 2))
+
+        state.records[self.node.record] = moved_record(self.record)
+        state.records += [moved_record(record) for record, _ in self.children]
+        state.witnesses += [replace(w, shared=moved(w.shared, 2)) for w in self.witnesses]
+        state.shared_cones += self.new_cones
+        left = [self.node] if self.is_open else [child for _, child in self.children]
+        state.open += [moved_node(node) for node in left]
+        state.n_nodes += not self.is_open
+        state.n_eigensolves += self.n_eigensolves
+        state.settled = max(state.settled, self.settled)
+        if self.lower > state.lower:
+            state.lower, state.support = self.lower, self.support
 
 
 @dataclass(frozen=True)
