@@ -12,14 +12,14 @@ from kspan.linalg.eigen import eigenpairs_between
 Array = NDArray[Any]
 
 
-def _eigenpairs(M: Array, first: int, last: int) -> tuple[Array, Array]:
-    """Eigenpairs first..last, ascending: a partial solve where it pays, else all of them."""
+def _eigenpairs(M: Array, count: int, *, largest: bool) -> tuple[Array, Array]:
+    """Eigenpairs at one end of the spectrum, ascending: so many, or all where that is no slower."""
     n = M.shape[0]
-    if 3 * (last - first + 1) < n:
-        return eigenpairs_between(M, first, last)
+    if 3 * count < n:
+        return eigenpairs_between(M, *((n - count, n - 1) if largest else (0, count - 1)))
     # Divide and conquer; numpy's call of the same routine takes twice as long.
     values, vectors = scipy.linalg.eigh(M, driver="evd", check_finite=False)
-    return values[first : last + 1], vectors[:, first : last + 1]
+    return values, vectors
 
 
 def soft_threshold(Z: Array, threshold: Any) -> Array:
@@ -65,28 +65,26 @@ def project_fantope(M: Array, m: int, guess: int) -> tuple[Array, int]:
     if n <= m:
         return np.eye(n, dtype=M.dtype), n
     while True:
-        count = min(guess, n)
-        values, vectors = _eigenpairs(M, n - count, n - 1)
+        values, vectors = _eigenpairs(M, guess, largest=True)
         theta = fantope_shift(values, m)
         clipped = np.clip(values - theta, 0, 1)
-        if count == n or values[0] < theta:
+        if values.size == n or values[0] < theta:
             kept = clipped > 0
             V = vectors[:, kept]
             return (V * clipped[kept]) @ V.T, int(kept.sum())
-        guess = 2 * count
+        guess *= 2
 
 
 def negative_part(M: Array, guess: int) -> Array:
     """Return N with ``M + NN'`` the projection of M on the PSD cone."""
     n = M.shape[0]
     while True:
-        count = min(guess, n)
-        values, vectors = _eigenpairs(M, 0, count - 1)
-        if count == n or values[-1] >= 0:
+        values, vectors = _eigenpairs(M, guess, largest=False)
+        if values.size == n or values[-1] >= 0:
             negative = values < 0
             part: Array = vectors[:, negative] * np.sqrt(-values[negative])
             return part
-        guess = 2 * count
+        guess *= 2
 
 
 def fill_capped(

@@ -157,10 +157,11 @@ class ConeRelaxation:
         v_cone, v_y = state[2 * t : 3 * t], state[3 * t]
         rank_fantope, rank_negative = self._ranks
         block[:t], rank_fantope = project_fantope(
-            state[:t] + self._small / np.float32(self.rho), self.m, rank_fantope + 4
+            state[:t] + self._small / np.float32(self.rho), self.m, rank_fantope
         )
         cut = negative_part(state[t : 2 * t], rank_negative)
-        self._ranks = rank_fantope, cut.shape[1] + 6
+        # With room to grow: a guess that is too small costs a second solve.
+        self._ranks = rank_fantope * 11 // 10 + 6, cut.shape[1] * 11 // 10 + 6
         self.n_eigensolves += 2
         block[t : 2 * t] = state[t : 2 * t] + cut @ cut.T
         W0, x0 = v_cone.copy(), v_cone[diagonal]

@@ -1,9 +1,11 @@
 """From a problem and a point to a certificate, at one of several levels.
 
 - fast: closed forms, from what the fit computed
-- tight: the relaxation with screening and strengthening, up to ``Budgets.dense_limit`` features;
-  beyond, the split bound and (wide data) the sample-space bound, whichever is better
-- exact: the same, then branch and bound until the gap is closed or a budget is spent
+- tight: the relaxation with screening and strengthening; beyond ``Budgets.newton_limit``
+  features the split bound and (wide data) the sample-space bound, and where variances are
+  too alike for them the relaxation of up to ``Budgets.dense_limit`` features with cones alone
+- exact: the same with larger splits, then branch and bound until the gap is closed or a budget is
+  spent, on all features or on those that the bounds leave
 - net: for nonnegative components, the bound of the spannogram's paper
 
 A level is a list of steps, each of which may lower the bound of a `Proof`. What differs between
@@ -123,7 +125,7 @@ class Prover(ABC):
         self.proof, self.options, self.budgets = proof, options, options.budgets
         self.problem, self.choice = proof.problem, proof.problem.choice
         self.m = proof.problem.n_components
-        self.narrowed = False
+        self.narrowed = self.split_helped = False
 
     def run(self, level: str) -> Certificate:
         """Make the certificate."""
@@ -187,13 +189,9 @@ class Prover(ABC):
         if self.reads_rows:
             prove_by_rows(self.proof, AbsoluteRows.of(self.problem), self.budgets.fast_sweeps)
 
-    def relaxation(self) -> None:
-        """The root of a search: relaxation, screening, strengthening."""
-        self.tree(1)
-
-    def search(self) -> None:
-        """Branch and bound."""
-        self.tree(self.budgets.max_nodes)
+    def whole(self, level: str) -> None:
+        """Relax all features: the root of a search, and for exact proofs the search."""
+        self.tree(1 if level == "tight" else self.budgets.max_nodes)
 
     def samples(self) -> None:
         """The sample-space bound, when there are few samples."""
@@ -209,6 +207,11 @@ class Prover(ABC):
     def is_dense(self) -> bool:
         """Whether A is relaxed as a whole."""
         return self.choice.features.size <= self.budgets.dense_limit
+
+    @property
+    def is_small(self) -> bool:
+        """Whether Newton's method relaxes A as a whole."""
+        return self.choice.features.size <= min(self.budgets.newton_limit, self.budgets.dense_limit)
 
     @property
     def reads_rows(self) -> bool:
@@ -311,9 +314,26 @@ class RowSparseProver(Prover):
         # A checkpoint is about all features: the next run may know better what to take out.
         resumes = self.is_dense and self.options.checkpoint is not None
         rows = [partial(self.rows, level)] if self.m == 1 and not resumes else []
-        if not self.is_dense:
-            return [*rows, self.samples, partial(self.split_and_narrow, level)]
-        return [*rows, self.relaxation if level == "tight" else self.search]
+        if resumes or self.is_small:
+            return [*rows, partial(self.whole, level)]
+        samples = [self.samples] if self.m == 1 else []  # for more the split bound is better
+        splits = [partial(self.split_and_narrow, level, size) for size in self.split_sizes(level)]
+        return [*rows, *samples, *splits, partial(self.without_split, level)]
+
+    def split_sizes(self, level: str) -> list[int]:
+        """Return how many features the split bound relaxes, one after the other."""
+        sizes = [self.budgets.n_inside]
+        largest = min(self.choice.features.size - 1, self.budgets.dense_limit)
+        while level == "exact" and 2 * sizes[-1] <= largest:
+            sizes.append(2 * sizes[-1])
+        return sizes
+
+    def without_split(self, level: str) -> None:
+        """What is left to do where the split bound says nothing, or not enough."""
+        if self.is_dense and (level == "exact" or not self.split_helped):
+            self.whole(level)
+        elif self.m > 1 and not self.split_helped:
+            self.samples()
 
     def rows(self, level: str) -> None:
         """Row sums, and the problem on the features they leave."""
@@ -330,9 +350,10 @@ class RowSparseProver(Prover):
             return
         self.narrow(level, witness, levels)
 
-    def split_and_narrow(self, level: str) -> None:
+    def split_and_narrow(self, level: str, n_inside: int) -> None:
         """The split bound, and the problem on the features it leaves."""
-        witness = prove_by_split(self.proof, self.budgets)
+        witness = prove_by_split(self.proof, replace(self.budgets, n_inside=n_inside))
+        self.split_helped = self.split_helped or witness is not None
         if witness is not None and not self.is_done:
             self.narrow(level, witness, witness.levels(self.problem))
 
@@ -388,7 +409,7 @@ class NonnegativeProver(Prover):
         if not self.is_dense:
             return [self.samples, self.split]
         # The iteration may do worse than closed forms.
-        return [self.closed_forms, self.relaxation if level == "tight" else self.search]
+        return [self.closed_forms, partial(self.whole, level)]
 
     def nets(self) -> None:
         """The bound of the spannogram's paper, the best of several ranks."""

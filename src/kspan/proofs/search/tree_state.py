@@ -46,7 +46,7 @@ class Budgets:
     strengthen_patience: float = 0.15  # stop when 25 steps close less than this share of the gap
     alone_iter: int = 1000  # the same two where cones alone have to do: splitting brings less there
     alone_patience: float = 0.03
-    strengthen_again: float = 0.6  # once more when this share of their features is left
+    strengthen_again: float = 0.85  # once more when this share of their features is left
     clearly_smaller: float = 0.15  # a new start pays when this share of a node is settled
     cone_iter: int = 800  # ADMM steps at the root of a nonnegative problem
     cone_node_iter: int = 160  # and in its other nodes
@@ -57,7 +57,7 @@ class Budgets:
     fast_sweeps: int = 2
     n_inside: int = 500  # features that the split bound relaxes
     split_iter: int = 400
-    split_patience: float = 0.04  # stop when 20 steps close less than this share of the gap
+    split_patience: float = 0.1  # stop when 20 steps close less than this share of the gap
     narrower: float = 0.9  # go on with the rest when so few features are left, or fewer
     sample_iter: int = 150
     path_iter: int = 14  # Newton steps for each full-size witness of the path
