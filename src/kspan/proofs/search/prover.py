@@ -352,7 +352,9 @@ class RowSparseProver(Prover):
 
     def split_and_narrow(self, level: str, n_inside: int) -> None:
         """The split bound, and the problem on the features it leaves."""
-        witness = prove_by_split(self.proof, replace(self.budgets, n_inside=n_inside))
+        patience = self.budgets.split_patience if level == "tight" else self.budgets.alone_patience
+        budgets = replace(self.budgets, n_inside=n_inside, split_patience=patience)
+        witness = prove_by_split(self.proof, budgets)
         self.split_helped = self.split_helped or witness is not None
         if witness is not None and not self.is_done:
             self.narrow(level, witness, witness.levels(self.problem))
