@@ -110,7 +110,7 @@ def glance() -> str:
         'With `certify="exact"` and five minutes each: of '
         f"{len(unscaled)} problems on five gene tables of 2000 to 12,600 genes "
         f"{proved(unscaled)} are proved optimal and the largest gap left is {largest(unscaled)}; "
-        f"of {len(words)} on a covariance of 2000 words {proved(words)}, largest gap "
+        f"of {len(words)} on a covariance of 2000 words, a minute each, {proved(words)}, largest gap "
         f"{largest(words)}. Standardised (`scale=True`), for one component {proved(one)} of "
         f"{len(one)}, largest gap {largest(one)}; for three components {proved(several)} of "
         f"{len(several)}, largest gap {largest(several)}: there, on more than 2500 features, only "
