@@ -104,3 +104,15 @@ def test_a_proof_keeps_only_the_cones_it_refers_to():
     used = {part.shared for part in witness.witnesses} - {-1}
     assert used == set(range(len(witness.shared_cones)))
     assert used
+
+
+@pytest.mark.parametrize("m", [1, 2])
+def test_tight_is_never_worse_than_fast(m):
+    """Also where the features are too many for Newton's method, and the steps too few."""
+    X = standardised("near copies", 20, 40, np.random.default_rng(1)) * np.linspace(1, 3, 20)
+    problem = RowSparseProblem(as_covariance(X), m, 12)
+    budgets = Budgets(newton_limit=5, n_inside=8, split_iter=1, alone_iter=1)
+    assert (
+        prove(problem, "tight", budgets=budgets).upper
+        <= prove(problem, "fast", budgets=budgets).upper
+    )
