@@ -57,7 +57,8 @@ def fit(
     level: Annotated[
         Level | None,
         typer.Option(
-            help="How hard to try: fast, tight, or exact, which searches until it is proved.",
+            help="How hard to try: fast, tight, or exact, which searches until it is proved, where "
+            "the bounds leave few enough features to search.",
             rich_help_panel=options.PROVING, show_default="tight",
         ),
     ] = None,

@@ -133,8 +133,7 @@ def verdict(record: "FitRecord") -> list[str]:
             line = f"{what}: proved optimal."
         else:
             line = (
-                f"{what}: at least {1 - proof.gap:.2%} of the best possible, proved. "
-                f"{proof.status.advice}"
+                f"{what}: at least {1 - proof.gap:.2%} of the best possible, proved. {proof.advice}"
             )
         if proof.confidence < 1:
             line += f" With probability {proof.confidence:.4g}."

@@ -39,7 +39,9 @@ class FeatureSparsePCA(SparseProjection, FeatureSparseEstimator):
     certify : bool or {"fast", "tight", "exact"}, default=False
         Prove how good the choice is: `certificate_` then has an upper bound on what any choice
         explains. "fast" uses closed forms, "tight" (the same as True) a convex relaxation,
-        "exact" searches until the optimum is proved. A better choice found on the way is taken.
+        "exact" searches until the optimum is proved; with several components on more than 2500
+        standardised features it can do no more than "tight", and `certificate_.advice` says so. A
+        better choice found on the way is taken.
     n_jobs : int, optional
         Nodes of a search for a proof that are worked on at a time, in processes of their own, or by
         the workers of a `dask.distributed` client: None is one, -1 as many as there are cores.

@@ -130,7 +130,7 @@ def _sure(confidence: float) -> str:
 
 def advice(record: FitRecord) -> list[str]:
     """Return what to do about the way the proofs ended, each sentence once."""
-    return list(dict.fromkeys(proof.status.advice for proof in record.certificates))
+    return list(dict.fromkeys(proof.advice for proof in record.certificates))
 
 
 def variance_columns(record: FitRecord) -> list[str]:

@@ -22,6 +22,13 @@ from kspan.storage import load_file, save_file
 OPTIMAL_GAP = 1e-6
 
 
+# There is no higher level to go to.
+NOTHING_LEFT = (
+    "A gap is left that no search closes: the bounds leave too many features that could be chosen. "
+    "More time would not help."
+)
+
+
 @dataclass(frozen=True)
 class Certificate(HasChoice):
     """A proof of how good a selection is: ``lower ≤ optimum ≤ upper``.
@@ -35,7 +42,7 @@ class Certificate(HasChoice):
     gap : float
         ``(upper - lower) / upper``: the share of the optimum that may be lost, at most.
     status : Status
-        ``status.advice`` says what it means.
+        How the proof ended; ``advice`` says what to do about it.
     level : str
         What was asked for; ``method`` says which bound gave `upper`.
     support : (k,) array
@@ -104,6 +111,13 @@ class Certificate(HasChoice):
     def method(self) -> str:
         """Which bound gave `upper`."""
         return self.witness.method
+
+    @property
+    def advice(self) -> str:
+        """A sentence on what to do about the way the proof ended."""
+        if self.status is Status.BOUNDED and self.level == "exact":
+            return NOTHING_LEFT
+        return self.status.advice
 
     @property
     def confidence(self) -> float:

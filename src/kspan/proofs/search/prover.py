@@ -318,7 +318,10 @@ class RowSparseProver(Prover):
             return [*rows, partial(self.whole, level)]
         samples = [self.samples] if self.m == 1 else []  # for more the split bound is better
         splits = [partial(self.split_and_narrow, level, size) for size in self.split_sizes(level)]
-        return [*rows, *samples, *splits, partial(self.without_split, level)]
+        # The iterations begin anew, and may do worse than closed forms when they are cut short.
+        return [
+            *rows, self.closed_forms, *samples, *splits, partial(self.without_split, level),
+        ]  # fmt: skip
 
     def split_sizes(self, level: str) -> list[int]:
         """Return how many features the split bound relaxes, one after the other."""

@@ -183,8 +183,9 @@ class TreeState(Part):
         self.upper = max(self.settled, -math.inf if best is None else best.bound)
 
     def witness(self) -> TreeWitness:
-        """The proof so far, with the witnesses it refers to and no others."""
+        """The proof so far, with the witnesses and cones it refers to and no others."""
         used: dict[int, int] = {}
+        used_cones: dict[int, int] = {-1: -1}
         records = []
         for record in self.records:
             cuts = [
@@ -194,8 +195,12 @@ class TreeState(Part):
             leaf = record.kind in ("bound", "open")
             witness = used.setdefault(record.witness, len(used)) if leaf else -1
             records.append(replace(record, reductions=cuts, witness=witness))
-        kept = [self.witnesses[i] for i in used]
-        return TreeWitness(self.scale, records, kept, self.shared_cones)
+        kept = [
+            replace(witness, shared=used_cones.setdefault(witness.shared, len(used_cones) - 1))
+            for witness in (self.witnesses[i] for i in used)
+        ]
+        cones = [self.shared_cones[i] for i in used_cones if i >= 0]
+        return TreeWitness(self.scale, records, kept, cones)
 
 
 def _rank(node: Node) -> tuple[float, int]:

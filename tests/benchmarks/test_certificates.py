@@ -1,0 +1,60 @@
+"""What README and the documentation say of proofs is what was measured."""
+
+import json
+
+import pytest
+
+from benchmarks.certificates import any_width, pages
+
+
+@pytest.mark.parametrize("where", pages.texts(), ids=lambda where: where[1])
+def test_pages_hold_what_is_in_the_results(where):
+    page, mark = where
+    assert f"<!-- from {mark} -->\n\n{pages.texts()[where]}\n\n<!-- end -->" in page.read_text()
+
+
+def test_every_row_is_there():
+    made = {
+        (table, row["data"], row["m"], row["k"])
+        for table in any_width.TITLES
+        for row in pages.rows_of(table)
+    }
+    assert made == set(any_width.CASES)
+
+
+def test_auto_finds_what_is_best_known():
+    best = json.loads(any_width.BEST_KNOWN.read_text())
+    for row in pages.rows_of("standardised"):
+        known = best[f"{row['data']} {row['m']} {row['k']}"]
+        assert row["value"] >= known * (1 - 1e-9)
+        assert row["optimum or best"] <= known * (1 + 1e-9)
+
+
+def test_one_component_on_standardised_data():
+    """Ten features are proved optimal in a minute, more are within three percent."""
+    for row in pages.rows_of("standardised"):
+        if row["m"] == 1 and row["k"] == 10:
+            assert row["exact status"] == "optimal"
+            assert row["exact s"] < 60
+        elif row["m"] == 1:
+            assert row["tight gap"] <= 0.03
+
+
+def test_three_components_on_standardised_data():
+    for row in pages.rows_of("standardised"):
+        if row["m"] == 3:
+            assert row["tight gap"] <= (0.01 if row["k"] == 10 else 0.06)
+
+
+def test_covariances_of_any_width():
+    """Half of the wide problems are proved, none is above 3%, and words are within 1%."""
+    unscaled = pages.rows_of("unscaled")
+    assert 2 * pages.proved(unscaled) >= len(unscaled)
+    assert max(row["exact gap"] for row in unscaled) <= 0.03
+    assert max(row["exact gap"] for row in pages.rows_of("words")) <= 0.01
+
+
+@pytest.mark.parametrize("table", any_width.TITLES)
+def test_checking_is_much_faster_than_proving(table):
+    for row in pages.rows_of(table):
+        assert row["verify s"] <= max(0.1 * row["exact s"], 1.0)
