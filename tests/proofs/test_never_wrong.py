@@ -561,10 +561,10 @@ def noise(n, d):
 
 
 def test_a_step_that_fails_leaves_the_bound_before_it(monkeypatch):
-    def fail(self):
+    def fail(self, level):
         raise np.linalg.LinAlgError("did not converge")
 
-    monkeypatch.setattr(RowSparseProver, "relaxation", fail)
+    monkeypatch.setattr(RowSparseProver, "whole", fail)
     X = np.random.default_rng(16).standard_normal((20, 6))
     problem = RowSparseProblem(as_covariance(X), 2, 3)
     with pytest.warns(RuntimeWarning, match="did not converge"):

@@ -166,7 +166,7 @@ def test_stopping_the_wide_code_keeps_the_best_bound_so_far(m, press):
 
     def callback(progress):
         seen.append(progress.upper)
-        return StopAt(6, press)(progress)
+        return StopAt(2, press)(progress)
 
     certificate = prove(problem, "tight", budgets=Budgets(dense_limit=0), callback=callback)
     assert certificate.status.value == ("interrupted" if press else "stopped by callback")
