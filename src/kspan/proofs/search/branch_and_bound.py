@@ -41,7 +41,7 @@ class BranchAndBound:
     budgets, monitor : when to stop; reports
     keeper : writes checkpoints
     ceiling : a bound that holds anyway, for reports
-    n_jobs : how many nodes at a time, see `kspan.parallel`
+    n_jobs : how many nodes at a time, see ``kspan.parallel``
     """
 
     def __init__(
