@@ -124,6 +124,12 @@ def good_cones(A, m, choice, n_steps):
     return factor, cones.compact(choice.size - 1) if n_steps % 2 else cones
 
 
+def allowed_part(A, choice):
+    """The features that may be chosen, the choice between them, and A there."""
+    places = choice.features
+    return places, choice.on(places), A[np.ix_(places, places)]
+
+
 def random_factor(rng, d):
     """A factor of B; often there is none."""
     return rng.standard_normal((d, rng.integers(0, d + 2) // 2)) * np.sqrt(sizes(rng))
@@ -169,8 +175,7 @@ def test_dual_bound_of_any_cones(question):
 def test_dual_bound_of_good_cones(question, n_steps):
     """Those of an iteration, whole and made small; they beat no support either."""
     A, m, choice, rng = question
-    places = choice.features
-    inside, part = choice.on(places), A[np.ix_(places, places)]
+    places, inside, part = allowed_part(A, choice)
     factor, cones = good_cones(part, m, inside, n_steps)
     known, every = KnownMatrix.exact(part), np.arange(places.size)
     best = best_of(A, m, choice)
@@ -203,8 +208,7 @@ def test_shared_cones_on_some_features(question):
 def test_good_shared_cones_on_a_part(question, n_steps):
     """What a node hands on to nodes with fewer features, and more of them forced."""
     A, m, choice, rng = question
-    places = choice.features
-    inside, part = choice.on(places), A[np.ix_(places, places)]
+    places, inside, part = allowed_part(A, choice)
     factor, cones = good_cones(part, m, inside, n_steps)
     shared = SharedCones(places, cones if cones.alpha.size else random_cones(rng, part))
     order = rng.permutation(inside.free)
@@ -235,8 +239,7 @@ def test_any_size_bounds_every_number_of_features(question):
 def test_any_size_of_good_cones(question, n_steps):
     """Made for one k, with the β of that k: other k need a larger one, and get it."""
     A, m, choice, _ = question
-    places = choice.features
-    inside, part = choice.on(places), A[np.ix_(places, places)]
+    places, inside, part = allowed_part(A, choice)
     factor, cones = good_cones(part, m, inside, n_steps)
     cones = cones.on(np.arange(places.size))
     bound = dual_bound(KnownMatrix.exact(part), factor, m, inside, cones, any_size=True)
@@ -290,8 +293,7 @@ def test_few_entries_are_what_makes_cones_strong():
 def test_small_cones_are_as_good(question):
     """In float32, with a β that covers it, the bound is the same to six digits."""
     A, m, choice, _ = question
-    places = choice.features
-    inside, part = choice.on(places), A[np.ix_(places, places)]
+    places, inside, part = allowed_part(A, choice)
     factor, cones = good_cones(part, m, inside, 40)
     if not cones.alpha.size:
         return

@@ -45,7 +45,7 @@ class Budgets:
     strengthen_iter: int = 150  # ADMM steps for its cones
     strengthen_patience: float = 0.15  # stop when 25 steps close less than this share of the gap
     alone_iter: int = 1000  # the same two where cones alone have to do: splitting brings less there
-    alone_patience: float = 0.03
+    alone_patience: float = 0.03  # also of the split bound in exact proofs
     strengthen_again: float = 0.85  # once more when this share of their features is left
     clearly_smaller: float = 0.15  # a new start pays when this share of a node is settled
     cone_iter: int = 800  # ADMM steps at the root of a nonnegative problem
