@@ -88,6 +88,22 @@ def test_other_estimators(wine_csv, kind):
         assert (loadings >= 0).all()
 
 
+@pytest.mark.parametrize("kind", ["nonnegative", "separate"])
+def test_components_one_by_one_are_proved_and_verified(tmp_path, wine_csv, kind):
+    record = tmp_path / "fit.kspan"
+    asked = ["fit", wine_csv, "-m", 2, "-k", 3, "--scale", "--estimator", kind, "--level", "exact"]
+    result = run(*asked, "--out", record, "--report", tmp_path / "fit.html")
+    assert result.exit_code == 0, result.output
+    assert "Component 2: proved optimal." in result.output
+    proofs = json.loads(run(*asked, "--json").stdout)["certificates"]
+    assert [proof["status"] for proof in proofs] == ["optimal", "optimal"]
+    checked = run("verify", record, wine_csv)
+    assert checked.exit_code == 0, checked.output
+    assert "component 2 explains at least 100.0000% of the best possible" in checked.output
+    unproved = run(*asked[:-2])
+    assert "ask with --certify" in unproved.output
+
+
 def test_include_and_exclude_by_name_and_index(wine_csv):
     result = run(
         "fit", wine_csv, "-m", 1, "-k", 2, "--include", "ash", "--exclude", "proline",
@@ -353,7 +369,7 @@ BAD_USES = {
     "no folder": (["fit", "good.csv", "-k", "2", "--out", "no/where.kspan"], "no folder"),
     "a folder": (["fit", "good.csv", "-k", "2", "--report", "."], "is a folder"),
     "a proof that is not there": (
-        ["fit", "good.csv", "-k", "2", "--estimator", "separate", "--certify"], "--certify"
+        ["fit", "good.csv", "--estimator", "orthonormal", "--certify"], "--certify"
     ),
     "h5ad from csv": (["fit", "good.csv", "-k", "2", "--h5ad", "x.h5ad"], "H5AD"),
     "numbers": (["path", "good.csv", "-k", "2:x"], "2:40"),
@@ -381,7 +397,8 @@ BAD_USES = {
     ),
     "resampled covariance": (["fit", "pitprops", "-k", "2", "--stability", "5"], "needs data"),
     "jobs of none": (
-        ["fit", "good.csv", "-k", "2", "--estimator", "separate", "-j", "2"], "--jobs is not there"
+        ["fit", "good.csv", "-k", "2", "--estimator", "orthonormal", "-j", "2"],
+        "--jobs is not there",
     ),
     "no jobs": (["fit", "good.csv", "-k", "2", "--certify", "-j", "0"], "n_jobs must not be 0"),
     "a picture of what": (["path", "good.csv", "--plot", "x.docx"], ".png"),
@@ -513,9 +530,10 @@ def test_a_checkpoint_is_written_and_read_again(tmp_path, wine_csv, monkeypatch)
     assert "belongs to another problem" in result.output
 
 
-def test_nonnegative_components_have_a_checkpoint_each(tmp_path, wine_csv):
+@pytest.mark.parametrize("kind", ["nonnegative", "separate"])
+def test_components_one_by_one_have_a_checkpoint_each(tmp_path, wine_csv, kind):
     place = tmp_path / "search.npz"
-    asked = ["fit", wine_csv, "-m", 2, "-k", 3, "--estimator", "nonnegative", "--certify"]
+    asked = ["fit", wine_csv, "-m", 2, "-k", 3, "--estimator", kind, "--certify"]
     result = run(*asked, "--checkpoint", place)
     assert result.exit_code == 0, result.output
     assert sorted(path.name for path in tmp_path.glob("search*")) == [

@@ -28,7 +28,7 @@ from kspan.datasets import load_pitprops
 from kspan.progress import Status
 from kspan.proofs.check.screened import ScreenedWitness
 from kspan.records.form import require_features
-from kspan.solvers import EM, IPU, registry
+from kspan.solvers import EM, IPM, IPU, registry
 from kspan.storage import digest
 from tests.out_of_core import npy
 
@@ -41,6 +41,11 @@ ESTIMATORS = {
     ),
     "stiefel": StiefelSparsePCA(2, n_nonzero_coefs=4, scale=True, random_state=0),
     "elements": ElementSparsePCA(2, 4, scale=True, random_state=0),
+    "elements proved": ElementSparsePCA(2, 4, scale=True, certify="exact", random_state=0),
+    "elements exact": ElementSparsePCA(
+        2, 4, scale=True, solver="exact", deflation="remove", random_state=0
+    ),
+    "elements by IPM": ElementSparsePCA(2, 4, scale=True, solver=IPM(), certify=True),
     "nonnegative": NonnegativeSparsePCA(2, 4, scale=True, certify="exact", random_state=0),
     "projected": NonnegativeSparsePCA(
         2, 4, scale=True, deflation="projection", certify="exact", random_state=0

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 import kspan.estimators.covariance_estimator as covariance_estimator
 import kspan.io.read as read
-from kspan import FeatureSparsePCA, NonnegativeSparsePCA
+from kspan import ElementSparsePCA, FeatureSparsePCA, NonnegativeSparsePCA
 from kspan.cli import app
 from kspan.covariance import DataCovariance
 from kspan.proofs.check.known import KnownFactor, KnownMatrix
@@ -91,12 +91,14 @@ def test_the_command_reads_and_measures_once(counts, tmp_path, monkeypatch):
     assert covariance.n_passes == 3  # moments, A, and the scores of the record
 
 
-def test_components_are_taken_out_once_each(counts):
-    model = NonnegativeSparsePCA(3, 3, certify=True, random_state=0).fit(data(80, 15))
+@pytest.mark.parametrize("Estimator", [NonnegativeSparsePCA, ElementSparsePCA])
+def test_components_are_taken_out_once_each(counts, Estimator):
+    model = Estimator(3, 3, certify=True, random_state=0).fit(data(80, 15))
     (covariance,) = counts.measured
     assert counts["opened"] == 1
     assert counts["deflated"] == 2  # not the last one
     assert len(model.certificates_) == 3
-    assert counts["matrices for proofs"] == 3  # what is left of A, for each
+    if Estimator is NonnegativeSparsePCA:  # others take out features first, by row sums
+        assert counts["matrices for proofs"] == 3  # what is left of A, for each
     assert covariance.n_grams == 1
     assert model.n_passes_ == covariance.n_passes == 2  # moments, and A

@@ -95,7 +95,7 @@ def check_shared(
     if feasible.any():
         reached = values[feasible][0]
         check_bounds(certificate, reached, optimum, judge, error)
-        check_weights(certificate, truth, judge)
+        check_weights(certificate, truth, judge, error)
     optimal = supports[values >= optimum * (1 - TIED)]
     check_settled(certificate, optimal, judge)
     for size in range(max(m, len(include)), truth.d - len(exclude) + 1):
@@ -116,7 +116,9 @@ def check_bounds(
                    f"called optimal, but {short:.3g} below the optimum")  # fmt: skip
 
 
-def check_weights(certificate: Certificate, truth: Truth, judge: Judgement) -> None:
+def check_weights(
+    certificate: Certificate, truth: Truth, judge: Judgement, error: Any = 0.0
+) -> None:
     """The loadings, where there are any, are orthonormal and explain what was reached."""
     if not certificate.weights.size:
         return
@@ -126,9 +128,9 @@ def check_weights(certificate: Certificate, truth: Truth, judge: Judgement) -> N
     judge.need(fits, "weights", "the weights are not loadings on the support")
     if fits:
         gram = W.T @ W
-        explained = np.trace(W.T @ truth.A[np.ix_(support, support)] @ W)
+        explained = max(np.trace(W.T @ truth.A[np.ix_(support, support)] @ W), np.longdouble(0))
         good = np.abs(gram - np.eye(len(gram))).max() <= OPTIMAL
-        good = good and explained >= certificate.lower * (1 - OPTIMAL)
+        good = good and explained >= certificate.lower * (1 - OPTIMAL) - error
         judge.need(good, "weights", f"the weights explain {explained!r}, not {certificate.lower!r}")
 
 

@@ -195,7 +195,8 @@ class Truth:
 def deflated(A: Array, vectors: list[Array], how: str) -> Array | None:
     """Return what is left of A without the directions of some vectors.
 
-    None where it cannot be said: "orthogonalized" by a vector of which next to nothing is left.
+    None where it cannot be said: "orthogonalized" by a vector of which next to nothing is left,
+    and "schur" where most of what a vector explains cancels.
     """
     A = A.copy()
     taken: list[Array] = []
@@ -203,6 +204,12 @@ def deflated(A: Array, vectors: list[Array], how: str) -> Array | None:
         x = exact(vector)
         if how == "remove":
             A[x != 0], A[:, x != 0] = 0.0, 0.0
+            continue
+        if how == "schur":
+            product = A @ x
+            if x @ product <= 1e-2 * (np.abs(x) @ np.sqrt(np.maximum(np.diagonal(A), 0))) ** 2:
+                return None
+            A = A - np.outer(product, product) / (x @ product)
             continue
         if how == "orthogonalized":
             length = np.sqrt(x @ x)

@@ -23,6 +23,7 @@ from benchmarks.soundness.claims import (
 from benchmarks.soundness.problems import SKETCH_ROWS, Case, scratch_file
 from kspan import (
     Certificate,
+    ElementSparsePCA,
     FeatureSparsePCA,
     FeatureSparseSelector,
     FitRecord,
@@ -33,6 +34,7 @@ from kspan import (
     sparsity_path,
 )
 from kspan.covariance import streamed
+from kspan.problem import ElementSparseProblem
 from kspan.progress import Monitor
 from kspan.proofs.search.prover import ProofOptions
 from kspan.proofs.search.tree_state import Budgets
@@ -285,26 +287,43 @@ def nonnegative_estimator(trial: Trial) -> Any:
         int(rng.integers(1, min(3, case.d) + 1)), case.k, certify=level, deflation=how,
         solver=str(rng.choice(["em", "net"])), **trial.parameters(),
     ).fit(case.source())  # fmt: skip
-    check_components(trial, estimator.certificates_, how)
+    check_components(trial, estimator.certificates_, how, NonnegativeProblem)
     return estimator
 
 
-def check_components(trial: Trial, certificates: list[Certificate], how: str) -> None:
+def separate_estimator(trial: Trial) -> Any:
+    """Several components of either sign, each in what those before it have left."""
+    case, rng = trial.case, trial.rng
+    how = str(rng.choice(["projection", "schur", "orthogonalized", "remove"]))
+    if case.form in ("stream", "sketch"):
+        return None
+    estimator = ElementSparsePCA(
+        int(rng.integers(1, min(4, case.d) + 1)), case.k, certify=str(rng.choice(LEVELS)),
+        deflation=how, solver=str(rng.choice(["tpower", "grqi", "ipm"])), **trial.parameters(),
+    ).fit(case.source())  # fmt: skip
+    check_components(trial, estimator.certificates_, how, ElementSparseProblem)
+    return estimator
+
+
+def check_components(
+    trial: Trial, certificates: list[Certificate], how: str, kind: type[ElementSparseProblem]
+) -> None:
     """Each certificate is about what the components before it have left of A."""
+    check = check_nonnegative if kind is NonnegativeProblem else check_shared
     A, case = trial.truth.A, trial.case
     vectors = []
     for certificate in certificates:
         x = np.zeros(case.d)
         x[certificate.support] = certificate.weights[:, 0]
         vectors.append(x)
-    whole = NonnegativeProblem(case.covariance(), len(vectors), case.k)
+    whole = kind(case.covariance(), len(vectors), case.k)
     problems = component_problems(whole, np.array(vectors).T, how)
     for j, (problem, certificate) in enumerate(zip(problems, certificates, strict=True)):
         left = oracle.deflated(A, vectors[:j], how)
         if left is None:
             return
         error = 0.0 if how == "remove" or j == 0 else ORACLE_ERROR * np.abs(A).max()
-        check_nonnegative(certificate, problem, oracle.Truth(left), trial.judge, error)
+        check(certificate, problem, oracle.Truth(left), trial.judge, error)
 
 
 # --- paths and records
@@ -346,9 +365,11 @@ def record(trial: Trial) -> Any:
     case, rng = trial.case, trial.rng
     if case.form in ("stream", "sketch"):
         return None
-    nonnegative = rng.random() < 0.25
-    estimator = nonnegative_estimator(trial) if nonnegative else shared_estimator(trial)
-    band = path(trial) if rng.random() < 0.3 and not nonnegative else None
+    kind = rng.random()
+    own = kind < 0.4
+    make = nonnegative_estimator if kind < 0.2 else separate_estimator if own else shared_estimator
+    estimator = make(trial)
+    band = path(trial) if rng.random() < 0.3 and not own else None
     made = FitRecord.from_estimator(estimator, case.source(), path=band)
     if rng.random() < 0.5:
         place = scratch_file(".record.npz")
@@ -409,6 +430,7 @@ HONEST: dict[str, Route] = {
         partial(nonnegative_at, level="exact", budgets=SHORT_CONES), 1, True
     ),
     "NonnegativeSparsePCA": Route(nonnegative_estimator, 0.8, True),
+    "ElementSparsePCA": Route(separate_estimator, 3),
     "record": Route(record, 1.5, True),
     "path": Route(path, 1, True),
     "auto": Route(partial(shared_estimator, solvers=("auto", "exact")), 0.4, True),

@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from kspan.arrays import FloatArray
-from kspan.covariance import Covariance
+from kspan.covariance import Covariance, UnitCovariance
 from kspan.linalg.selection import placed
 from kspan.problem import (
     Candidate,
@@ -18,26 +18,53 @@ from kspan.problem import (
     RowSparseProblem,
     Solution,
     StiefelProblem,
+    adjusted_variances,
     require_count,
 )
 from kspan.progress import Callback, Monitor, worst
 from kspan.proofs.check.certificate import Certificate
+from kspan.proofs.check.claims import provable
 from kspan.proofs.search.proof import Heuristic
 from kspan.proofs.search.prover import ProofOptions, levels_of, prove
-from kspan.solvers.method import AnyMethod, RowSparseMethod
+from kspan.solvers.elementsparse.element_auto import ElementAuto
+from kspan.solvers.method import (
+    AnyMethod,
+    ElementSparseMethod,
+    RowSparseMethod,
+    StiefelMethod,
+    counted,
+)
 from kspan.solvers.nonnegative.ascent import climb
-from kspan.solvers.one_by_one import POSITIVE_DEFLATIONS, Deflation, OneByOneMethod
+from kspan.solvers.one_by_one import (
+    POSITIVE_DEFLATIONS,
+    PROVABLE_DEFLATIONS,
+    Component,
+    Deflation,
+    OneByOneMethod,
+    Prove,
+)
 from kspan.solvers.registry import add_method, as_method, methods_for
 from kspan.solvers.rowsparse.auto import Auto
 from kspan.solvers.rowsparse.moves import polish
 from kspan.solvers.starts import STARTS, Init
+from kspan.solvers.stiefel.near import LoadingsNear
 from kspan.storage import require_writable
 
-Certifiable = RowSparseProblem | NonnegativeProblem
+Certifiable = RowSparseProblem | NonnegativeProblem | StiefelProblem
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
 # From a relaxed selection to a support: what proofs ask for better answers.
-HEURISTICS: dict[type, Heuristic] = {RowSparseProblem: polish, NonnegativeProblem: climb}
+HEURISTICS: dict[type, Heuristic] = {
+    RowSparseProblem: polish,
+    NonnegativeProblem: climb,
+    StiefelProblem: LoadingsNear(),
+}
+
+# What proofs of one component after the other can be about, the default first.
+DEFLATIONS_OF: dict[type, tuple[str, ...]] = {
+    ElementSparseProblem: PROVABLE_DEFLATIONS,
+    NonnegativeProblem: POSITIVE_DEFLATIONS,
+}
 
 
 @overload
@@ -126,7 +153,7 @@ def generator(random_state: RandomState) -> np.random.Generator:
 
 
 def certify(
-    problem: Certifiable,
+    problem: Certifiable | ElementSparseProblem,
     solution: Solution | LoadingsSolution,
     level: str = "tight",
     *,
@@ -143,8 +170,8 @@ def certify(
 
     Parameters
     ----------
-    problem : RowSparseProblem or NonnegativeProblem
-        The latter with one component; see `component_problems` for several.
+    problem : RowSparseProblem, NonnegativeProblem or ElementSparseProblem
+        The last two with one component; see `component_problems` for several.
     solution : Solution or LoadingsSolution
         Of that problem. A better support found on the way takes its place in the certificate.
     level : {"fast", "tight", "exact"}
@@ -196,9 +223,14 @@ def certify(
 
 
 def prove_point(
-    problem: Certifiable, best: Candidate, level: str, monitor: Monitor, options: ProofOptions
-) -> Certificate:
+    problem: Certifiable | ElementSparseProblem,
+    best: Candidate,
+    level: str,
+    monitor: Monitor,
+    options: ProofOptions,
+) -> Certificate:  # fmt: skip
     """Prove how good a point is, as far as a monitor allows."""
+    problem = provable(problem)
     problem.covariance.ensure_psd()  # bounds rely on it
     problem.covariance.prepare()
     heuristic = HEURISTICS[type(problem)]
@@ -221,7 +253,7 @@ def solve_with_proof(
 
     Parameters
     ----------
-    problem : RowSparseProblem, or NonnegativeProblem
+    problem : RowSparseProblem, NonnegativeProblem or ElementSparseProblem
     method : for that kind of problem
     level : see `certify`
     monitor, rng : see `kspan.solvers.method.Method.run`
@@ -236,11 +268,8 @@ def solve_with_proof(
     """
     options = options_for(method, options)
     if isinstance(method, OneByOneMethod):
-        problem.covariance.prepare()
-        proof = _ComponentProof(problem, level, options)
-        solution = method.run(problem, monitor, rng, prove=proof)
-        statuses = [c.status for c in proof.certificates if c.status.stopped_early]
-        return replace(solution, status=worst([solution.status, *statuses])), proof.certificates
+        return _solve_with_proofs(problem, method, level, monitor, rng, options)
+    require_single(problem, method)
     solution = run_method(problem, method.searching(), monitor.inner(method.name), rng)
     if solution.status.stopped_early:
         return replace(solution, solver=method.name), []
@@ -248,12 +277,62 @@ def solve_with_proof(
     return solution, [certificate]
 
 
+def _solve_with_proofs(
+    problem: Any,
+    method: OneByOneMethod,
+    level: str,
+    monitor: Monitor,
+    rng: np.random.Generator,
+    options: ProofOptions,
+) -> tuple[LoadingsSolution, list[Certificate]]:
+    """Find one component after the other, and prove each."""
+    # A search for the optimum ends with its time; other components are found and bounded anyway.
+    whole = None if method.proof_level is None else monitor
+    m, proof = problem.n_components, _ComponentProof(problem, level, options, whole)
+    if m > 1:
+        require_provable(problem, method.deflation)
+    problem.covariance.ensure_psd()  # before anything is taken out
+    problem.covariance.prepare()
+    search = method.searching()
+    assert isinstance(search, OneByOneMethod)
+    solution = search.run(problem, monitor, rng, prove=proof)
+    statuses = [certificate.status for certificate in proof.certificates]
+    if method.proof_level is not None and len(statuses) == m:
+        status = worst(statuses)
+    else:
+        status = worst([solution.status, *(s for s in statuses if s.stopped_early)])
+    return replace(solution, solver=method.name, status=status), proof.certificates
+
+
+def require_single(problem: Any, method: AnyMethod) -> None:
+    """Raise `ValueError` if proofs are about one component at a time, and a method about many."""
+    if isinstance(problem, ElementSparseProblem) and problem.n_components > 1:
+        raise ValueError(
+            f"solver={method.name!r} finds all components together; certify needs one by one."
+        )
+
+
+def require_provable(problem: Any, deflation: str) -> None:
+    """Raise `ValueError` unless there are proofs about what a deflation leaves."""
+    known = DEFLATIONS_OF[type(problem)]
+    if deflation in known:
+        return
+    why = {
+        "hotelling": "what it leaves of A may have negative eigenvalues, and bounds need none. ",
+        "generalized": "what it maximises is a quotient, and proofs are about variances. ",
+    }.get(deflation, "")
+    raise ValueError(
+        f"deflation must be one of {list(known)} for proofs of several components, got "
+        f"{deflation!r}{': ' if why else '.'}{why}".rstrip()
+    )
+
+
 def options_for(method: AnyMethod, options: ProofOptions) -> ProofOptions:
     """Return the options of a proof, with what the method says where they say nothing.
 
     To be asked for before any work is done: a place that cannot be written to raises `OSError`.
     """
-    if isinstance(method, Exact):
+    if isinstance(method, Exact | ElementExact | StiefelExact):
         if options.checkpoint is None:
             every = method.checkpoint_every
             options = replace(options, checkpoint=method.checkpoint, checkpoint_every=every)
@@ -287,7 +366,8 @@ def prove_solution(
         solution = replace(solution, solver=method.name, status=certificate.status)
     elif certificate.status.stopped_early:
         solution = replace(solution, status=worst([solution.status, certificate.status]))
-    if certificate.lower > solution.objective:
+    reached = point.objective if isinstance(problem, StiefelProblem) else solution.objective
+    if certificate.lower > reached:
         solution = _improved(problem, solution, certificate)
     return solution, certificate
 
@@ -301,6 +381,13 @@ def _improved(problem: Certifiable, solution: Any, certificate: Certificate) -> 
             solution, support=best.support, weights=best.weights,
             explained_variance=best.variances, history=history,
         )  # fmt: skip
+    if isinstance(problem, StiefelProblem):
+        support, weights = certificate.support, certificate.weights
+        gram = weights.T @ problem.covariance.matmat(weights, support)[support]
+        return replace(
+            solution, loadings=placed(weights, support, problem.n_features),
+            explained_variance=adjusted_variances(gram), history=history,
+        )  # fmt: skip
     best = Candidate(certificate.support, certificate.weights, np.array([certificate.lower]))
     return replace(
         solution, loadings=best.loadings(problem.n_features),
@@ -311,13 +398,16 @@ def _improved(problem: Certifiable, solution: Any, certificate: Certificate) -> 
 class _ComponentProof:
     """Proves one component after the other: what `OneByOneMethod.run` asks after each."""
 
-    def __init__(self, problem: NonnegativeProblem, level: str, options: ProofOptions):
-        self.problem, self.level, self.options = problem, level, options
+    def __init__(
+        self, problem: ElementSparseProblem, level: str, options: ProofOptions,
+        whole: Monitor | None = None,
+    ):  # fmt: skip
+        self.problem, self.level, self.options, self.whole = problem, level, options, whole
         self.certificates: list[Certificate] = []
 
     def __call__(self, left: Covariance, x: FloatArray, monitor: Monitor) -> FloatArray:
         """Return the vector that the certificate is about."""
-        single = NonnegativeProblem(left, 1, self.problem.n_nonzero_coefs)
+        single = self.problem.alone(left)
         options = self.options
         if self.problem.n_components > 1 and options.checkpoint is not None:
             place = f"{os.fspath(options.checkpoint)}.{len(self.certificates) + 1}"
@@ -326,19 +416,28 @@ class _ComponentProof:
             single, single.best_from(x), self.level, monitor.inner(self.level), options
         )
         self.certificates.append(certificate)
+        if self.whole is not None:
+            self.whole.out_of_time()  # then it stops
         return placed(certificate.weights[:, 0], certificate.support, x.size)
 
 
 def component_problems(
-    problem: NonnegativeProblem, loadings: FloatArray, deflation: str = "remove"
-) -> list[NonnegativeProblem]:
+    problem: ElementSparseProblem, loadings: FloatArray, deflation: str | None = None
+) -> list[Any]:
     """Return the problem that each column of the loadings solves, given those before it.
 
     Parameters
     ----------
-    problem : NonnegativeProblem
+    problem : ElementSparseProblem or NonnegativeProblem
     loadings : (d, m) array
-    deflation : {"remove", "projection", "orthogonalized"}
+    deflation : str, optional
+        "projection", "schur", "orthogonalized" or "remove"; of a nonnegative problem all but
+        "schur". By default "projection", of a nonnegative problem "remove".
+
+    Returns
+    -------
+    list of RowSparseProblem, or of NonnegativeProblem
+        Each with one component, and with what is left of A.
 
     Examples
     --------
@@ -350,15 +449,17 @@ def component_problems(
     >>> second.covariance.diagonal()
     array([0., 1., 1.])
     """
-    if deflation not in POSITIVE_DEFLATIONS:
-        raise ValueError(
-            f"deflation must be one of {list(POSITIVE_DEFLATIONS)}, got {deflation!r}."
-        )
+    if deflation is None:
+        deflation = DEFLATIONS_OF[type(problem)][0]
+    if loadings.shape[1] > 1:
+        require_provable(problem, deflation)
+    problem.covariance.ensure_psd()  # before anything is taken out
     left = Deflation(problem.covariance, deflation)
     found = []
     for x in loadings.T:
-        found.append(NonnegativeProblem(left.current, 1, problem.n_nonzero_coefs))
-        left.remove(x)
+        found.append(problem.alone(left.current))
+        if len(found) < loadings.shape[1]:
+            left.remove(x)
     return found
 
 
@@ -395,3 +496,93 @@ class Exact(RowSparseMethod):
         """Search, then prove."""
         solution, _ = solve_with_proof(problem, self, "exact", monitor, rng, ProofOptions())
         return solution
+
+
+@add_method
+@dataclass(frozen=True, eq=False)
+class ElementExact(OneByOneMethod, ElementSparseMethod):
+    """Search for the proven optimum, one component after the other.
+
+    `ElementAuto`, then `certify` at level "exact", for each; the next one is looked for in what the
+    proved one leaves.
+
+    Parameters
+    ----------
+    deflation : str
+        "projection", "schur", "orthogonalized" or "remove": see `kspan.solvers.one_by_one`. With
+        one component any.
+    n_restarts, n_kicks : see `~kspan.solvers.elementsparse.element_auto.ElementAuto`
+    checkpoint, checkpoint_every, n_jobs : see `kspan.certify`
+        A checkpoint gets the component's number appended.
+    """
+
+    name = "exact"
+    summary = "`auto` for one component at a time, each followed by branch and bound"
+    guarantee = "every component proved optimal in what is left, or a gap"
+    reference = "this project"
+    proof_level = "exact"
+
+    n_restarts: int | None = counted(None, least=0)
+    n_kicks: int | None = counted(None, least=0)
+    checkpoint: str | os.PathLike[str] | None = None
+    checkpoint_every: float = 60.0
+    n_jobs: int | None = None
+
+    def searching(self) -> ElementAuto:
+        """What finds the components that are then proved."""
+        return ElementAuto(self.deflation, self.n_restarts, self.n_kicks)
+
+    def find(
+        self, left: UnitCovariance, problem: ElementSparseProblem, start: FloatArray | None,
+        monitor: Monitor, rng: np.random.Generator,
+    ) -> Component:  # fmt: skip
+        """Find what is then proved."""
+        return self.searching().find(left, problem, start, monitor, rng)
+
+    def run(
+        self, problem: ElementSparseProblem, monitor: Monitor, rng: np.random.Generator,
+        prove: Prove | None = None,
+    ) -> LoadingsSolution:  # fmt: skip
+        """Search and prove."""
+        if prove is not None:  # whoever proves has the say
+            return self.searching().run(problem, monitor, rng, prove)
+        solution, _ = solve_with_proof(problem, self, "exact", monitor, rng, ProofOptions())
+        found: LoadingsSolution = solution
+        return found
+
+
+@add_method
+@dataclass(frozen=True, eq=False)
+class StiefelExact(StiefelMethod):
+    """Search for the proven optimum of orthonormal components under counts.
+
+    `StiefelAuto`, then `certify` at level "exact".
+
+    Parameters
+    ----------
+    checkpoint, checkpoint_every, n_jobs : see `kspan.certify`
+    """
+
+    name = "exact"
+    summary = "counts: `auto`, then branch and bound over the patterns of all components"
+    guarantee = "proved optimal, or a gap that says how far it can be"
+    reference = "this project"
+    proof_level = "exact"
+
+    checkpoint: str | os.PathLike[str] | None = None
+    checkpoint_every: float = 60.0
+    n_jobs: int | None = None
+
+    def searching(self) -> StiefelMethod:
+        """What finds the answer that is then proved."""
+        from kspan.solvers.stiefel.stiefel_auto import StiefelAuto  # compiled when it is used
+
+        return StiefelAuto()
+
+    def run(
+        self, problem: StiefelProblem, monitor: Monitor, rng: np.random.Generator
+    ) -> LoadingsSolution:
+        """Search, then prove."""
+        solution, _ = solve_with_proof(problem, self, "exact", monitor, rng, ProofOptions())
+        found: LoadingsSolution = solution
+        return found

@@ -103,6 +103,9 @@ def test_deflations(rng):
         np.testing.assert_allclose(left @ y, 0, atol=1e-15)
     np.testing.assert_allclose(left @ x, 0, atol=1e-15)
     assert oracle.deflated(A, [x, x], "orthogonalized") is None
+    left = oracle.deflated(A, [x], "schur").astype(float)
+    np.testing.assert_allclose(left @ x, 0.0, atol=1e-12 * float(np.abs(A).max()))
+    assert oracle.deflated(A, [x, x], "schur") is None
 
 
 # --- what it catches

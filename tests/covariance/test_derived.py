@@ -5,7 +5,13 @@ import pytest
 import scipy.sparse as sp
 
 from kspan import as_covariance
-from kspan.covariance import Covariance, MaskedCovariance, UnitCovariance, UpdatedCovariance
+from kspan.covariance import (
+    Covariance,
+    MaskedCovariance,
+    ShiftedCovariance,
+    UnitCovariance,
+    UpdatedCovariance,
+)
 from tests.out_of_core import npy
 
 D = 9
@@ -47,6 +53,9 @@ class Case:
         elif kind == "masked":
             self.derived = MaskedCovariance(base, KEEP)
             self.A, self.Z = A * KEEP * KEEP[:, None], Z * KEEP
+        elif kind == "shifted":
+            self.derived = ShiftedCovariance(base, 2.5)
+            self.A = A + 2.5 * np.eye(D)
         else:
             L, C = low_rank(rng)
             self.derived = UpdatedCovariance(base, L, C)
@@ -135,7 +144,7 @@ def check_frame(case):
     else:
         np.testing.assert_allclose(derived.mean, case.mean)
         np.testing.assert_allclose(derived.scale, case.scale)
-    correlations = case.form == "standardised" and case.kind != "updated"
+    correlations = case.form == "standardised" and case.kind in ("unit", "masked")
     assert derived.standardised == correlations
 
 
@@ -160,12 +169,18 @@ def check_accuracy(case):
             derived.entry_errors()
         errors = np.arange(D) + 1.0
         derived = UpdatedCovariance(base, derived.L, derived.C, errors)
-        np.testing.assert_array_equal(derived.entry_errors(), errors)
-        np.testing.assert_array_equal(derived.product_errors(), errors)
+        # A variance below its error is taken for zero, and may be twice the error.
+        doubled = np.where(derived.diagonal() == 0, 2 * errors, errors)
+        np.testing.assert_array_equal(derived.entry_errors(), doubled)
+        np.testing.assert_array_equal(derived.product_errors(), doubled)
         np.testing.assert_array_equal(derived.psd_slack(), np.full(D, base.psd_slack().max()))
         return
     weights = KEEP if case.kind == "masked" else 1 / unit
     np.testing.assert_allclose(derived.psd_slack(), base.psd_slack() * weights)
+    if case.kind == "shifted":  # a sum more
+        assert (derived.entry_errors() > base.entry_errors()).all()
+        assert (derived.product_errors() > base.product_errors()).all()
+        return
     np.testing.assert_allclose(derived.entry_errors(), base.entry_errors() * weights)
     np.testing.assert_allclose(derived.product_errors(), base.product_errors() * weights)
 
@@ -203,7 +218,7 @@ def test_everything_that_a_covariance_offers_is_checked():
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("form", BASES)
-@pytest.mark.parametrize("kind", ["unit", "masked", "updated"])
+@pytest.mark.parametrize("kind", ["unit", "masked", "shifted", "updated"])
 def test_equals_the_definition(rng, kind, form, check):
     check(Case(kind, form, rng))
 

@@ -129,13 +129,19 @@ def test_too_large_an_alpha_names_the_largest_useful_one(X):
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (StiefelSparsePCA(alpha=0.1, n_nonzero_coefs=3), "alpha or n_nonzero_coefs, not both"),
+        (StiefelSparsePCA(alpha=0.1, n_nonzero_coefs=3), "alpha or counts .*, not both"),
+        (StiefelSparsePCA(alpha=0.1, n_nonzero_total=5), "alpha or counts .*, not both"),
+        (StiefelSparsePCA(disjoint=True), "disjoint=True needs n_nonzero_coefs or n_nonzero_total"),
+        (StiefelSparsePCA(n_nonzero_coefs=[3, 3, 3]), "3 numbers for n_components=2 components"),
+        (StiefelSparsePCA(n_nonzero_coefs=[3, 2.5]), "n_nonzero_coefs"),
+        (StiefelSparsePCA(n_nonzero_total=1), "n_nonzero_total=1 must be between n_components=2"),
+        (StiefelSparsePCA(n_components=13, n_nonzero_coefs=2), "between 1 and n_features=12"),
         (StiefelSparsePCA(solver="two-stage"), "n_features_to_select and solver='two-stage'"),
         (StiefelSparsePCA(n_features_to_select=3), "n_features_to_select and solver='two-stage'"),
         (StiefelSparsePCA(solver_options={"alpha": 1}), "'alpha' is a parameter of its own"),
         (StiefelSparsePCA(solver_options={"delta": 1}), "has no option 'delta'"),
         (StiefelSparsePCA(n_components=13), "between 1 and n_features=12"),
-        (StiefelSparsePCA(n_nonzero_coefs=13), "between 1 and 12"),
+        (StiefelSparsePCA(n_nonzero_coefs=13), "between 1 and n_features=12"),
         (ElementSparsePCA(n_nonzero_coefs=13), "between 1 and n_features=12"),
         (ElementSparsePCA(n_components=13), "between 1 and n_features=12"),
         (ElementSparsePCA(solver_options={"solver": 1}), "'solver' is a parameter of its own"),
@@ -172,7 +178,7 @@ def test_time_limit_callback_and_verbose(X, capsys):
     told = []
     StiefelSparsePCA(callback=told.append, verbose=1).fit(X)
     assert told
-    assert "[kspan] sadmm" in capsys.readouterr().err
+    assert "[kspan] auto" in capsys.readouterr().err
     assert StiefelSparsePCA(time_limit=1e-9).fit(X).status_ == "time limit"
 
 

@@ -53,8 +53,12 @@ def quick():
         StiefelSparsePCA(),
         StiefelSparsePCA(n_components=1, solver="deflation", scale=True),
         StiefelSparsePCA(n_components=1, solver="two-stage", n_features_to_select=1),
+        StiefelSparsePCA(n_components=1, n_nonzero_coefs=[1], random_state=0),
+        StiefelSparsePCA(n_components=1, n_nonzero_total=2, disjoint=True, random_state=0),
         ElementSparsePCA(),
         ElementSparsePCA(solver="gpower-l1-block"),
+        ElementSparsePCA(solver="tpower", certify="fast", scale=True),
+        ElementSparsePCA(solver="exact", deflation="schur"),
         NonnegativeSparsePCA(),
         NonnegativeSparsePCA(solver="em", certify="fast", scale=True),
     ]

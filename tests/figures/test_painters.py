@@ -30,6 +30,7 @@ CLOSE = {"rtol": 1e-4, "atol": 1e-12}
 RECORDS = {
     "cancer": samples.cancer,
     "nonnegative": samples.nonnegative,
+    "element": samples.element,
     "stiefel": samples.stiefel,
     "nasty names": samples.nasty,
     "many features": lambda: many(),

@@ -3,7 +3,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from kspan import FeatureSparsePCA, NonnegativeSparsePCA
+from kspan import ElementSparsePCA, FeatureSparsePCA, NonnegativeSparsePCA
 from kspan.choosing_k import selection_stability, sparsity_path
 from kspan.records import FitRecord
 
@@ -44,6 +44,11 @@ def fitted(data):
 @pytest.fixture(scope="session")
 def nonnegative(data):
     return NonnegativeSparsePCA(2, 3, certify="fast", random_state=0).fit(data)
+
+
+@pytest.fixture(scope="session")
+def separate(data):
+    return ElementSparsePCA(2, 3, certify="fast", random_state=0).fit(data)
 
 
 @pytest.fixture(scope="session")

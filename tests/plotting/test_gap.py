@@ -32,12 +32,14 @@ def test_logarithmic_time_begins_after_zero(fitted):
     display.figure_.canvas.draw()
 
 
-def test_each_component_has_its_own(nonnegative):
-    for j, certificate in enumerate(nonnegative.certificates_):
-        display = GapDisplay.from_estimator(nonnegative, component=j)
+@pytest.mark.parametrize("kind", ["nonnegative", "separate"])
+def test_each_component_has_its_own(kind, request):
+    fit = request.getfixturevalue(kind)
+    for j, certificate in enumerate(fit.certificates_):
+        display = GapDisplay.from_estimator(fit, component=j)
         assert display.upper[-1] == certificate.upper
     with pytest.raises(ValueError, match="certificates 0 to 1"):
-        GapDisplay.from_estimator(nonnegative, component=2)
+        GapDisplay.from_estimator(fit, component=2)
 
 
 def test_a_history_of_nothing(fitted):

@@ -403,6 +403,34 @@ def test_a_deflation_hands_on_what_its_covariance_is_off_by():
         assert (off <= np.outer(root, root)).all()
 
 
+def test_schur_deflation_hands_on_what_its_covariance_is_off_by():
+    """The same, twice in a row; where nothing is known of what x explains, nothing is taken out."""
+    rng = np.random.default_rng(13)
+    taken = 0
+    for trial in range(200):
+        B = rng.standard_normal((6, 6))
+        true = B @ B.T
+        errors = rng.uniform(0, 10.0 ** -(trial % 6) / 10, 6)
+        known = true + np.sqrt(np.outer(errors, errors)) * np.sign(rng.standard_normal((6, 1)))
+        known = np.tril(known) + np.tril(known, -1).T
+        left = Deflation(DenseCovariance(known, is_psd=True, errors=errors), "schur")
+        for _ in range(2):
+            x = rng.standard_normal(6) * (rng.uniform(size=6) < 0.6) + 1e-3
+            x /= np.linalg.norm(x)
+            before = left.current
+            left.remove(x)
+            if left.current is before:
+                break
+            taken += 1
+            true = true - np.outer(true @ x, true @ x) / (x @ true @ x)
+            root = np.sqrt(left.current.entry_errors())
+            off = np.abs(left.current.submatrix(np.arange(6)) - true)
+            assert (off <= np.outer(root, root)).all()
+            off = np.abs(left.current.diagonal() - np.diagonal(true))
+            assert (off <= root**2).all()
+    assert taken > 200
+
+
 def best_nonnegative(A, k):
     """The value of a nonnegative vector on at most k features; the best up to rounding."""
     best = max(np.diagonal(A))

@@ -82,9 +82,9 @@ def stiefel() -> FitRecord:
 
 
 @cache
-def element() -> FitRecord:
+def element(certify: bool | str = "exact") -> FitRecord:
     X = load_wine(as_frame=True).data
-    pca = ElementSparsePCA(2, 4, scale=True, random_state=0)
+    pca = ElementSparsePCA(2, 4, scale=True, certify=certify, random_state=0)
     return FitRecord.from_estimator(pca.fit(X), X, source="wine")
 
 

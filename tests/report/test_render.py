@@ -124,11 +124,20 @@ def test_no_certificate() -> None:
     assert stopped[2] == "The search ended early: time ran out."
 
 
-@pytest.mark.parametrize("made", [samples.stiefel, samples.element])
-def test_estimators_without_certificates(made) -> None:
-    said = answer(made())
+def test_an_estimator_without_certificates() -> None:
+    said = answer(samples.stiefel())
     assert "components with 4 features each, carry" in said[0]
-    assert "there are no proofs" in said[1]
+    assert "no proof was asked for" in said[1]
+
+
+def test_components_of_either_sign() -> None:
+    said = answer(samples.element())
+    assert "components with 4 features each, carry" in said[0]
+    assert said[1] == (
+        "Taken one after the other, no component could be exchanged for one of at most 4 features "
+        "that explains more: proved."
+    )
+    assert "no proof was asked for" in answer(samples.element(certify=False))[1]
 
 
 def test_nonnegative() -> None:

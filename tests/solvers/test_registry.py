@@ -27,10 +27,10 @@ NAMES = {
         "brute-force",
     },
     ElementSparseProblem: {
-        "tpower", "gpower-l0", "gpower-l1", "gpower-l0-block", "gpower-l1-block", "grqi", "ipm",
-        "spannogram", "matching",
+        "auto", "exact", "tpower", "gpower-l0", "gpower-l1", "gpower-l0-block", "gpower-l1-block",
+        "grqi", "ipm", "spannogram", "matching",
     },
-    StiefelProblem: {"sadmm", "admm", "deflation", "two-stage"},
+    StiefelProblem: {"exact", "auto", "sadmm", "admm", "deflation", "two-stage"},
     NonnegativeProblem: {"auto", "spannogram", "net", "em", "nspca"},
 }  # fmt: skip
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kspan import NonnegativeProblem, RowSparseProblem, as_covariance, solve
-from kspan.problem import ElementSparseProblem, StiefelProblem
+from kspan.problem import ElementSparseProblem, Patterns, StiefelProblem
 from kspan.progress import Status
 from kspan.solvers.registry import methods_for
 
@@ -30,6 +30,10 @@ def samples():
 def stiefel(d, m):
     largest = StiefelProblem(covariance(d), m, 0.0).largest_alpha
     return StiefelProblem(covariance(d), m, 0.1 * largest)
+
+
+def counted(d, m, k):
+    return StiefelProblem(covariance(d), m, patterns=Patterns.of(d, m, k))
 
 
 MANY = {"init": "random", "n_restarts": 300, "max_iter": 2000}
@@ -67,11 +71,16 @@ CASES = {
         lambda: ElementSparseProblem(covariance(300), 3, 40), {"rank": 4, "max_vertices": None}),
     (ElementSparseProblem, "tpower"): (
         lambda: ElementSparseProblem(covariance(1000), 40, 300), {"gradual": True}),
-    (StiefelProblem, "admm"): (lambda: stiefel(600, 8), {"n_nonzero_coefs": 60}),
-    (StiefelProblem, "sadmm"): (lambda: stiefel(600, 8), {"n_nonzero_coefs": 60}),
-    (StiefelProblem, "deflation"): (lambda: stiefel(600, 8), {"n_nonzero_coefs": 60}),
+    (StiefelProblem, "exact"): (
+        lambda: StiefelProblem(covariance(100), 3, patterns=Patterns.of(100, 3, 10)), {}),
+    (StiefelProblem, "admm"): (lambda: counted(600, 8, 60), {"max_iter": 3000, "tol": 1e-12}),
+    (StiefelProblem, "auto"): (lambda: counted(600, 8, 60), {}),
+    (StiefelProblem, "sadmm"): (lambda: counted(600, 8, 60), {"max_iter": 3000, "tol": 1e-12}),
+    (StiefelProblem, "deflation"): (
+        lambda: counted(600, 8, 60), {"max_iter": 3000, "tol": 1e-12}),
     (StiefelProblem, "two-stage"): (
-        lambda: stiefel(600, 8), {"n_features_to_select": 300, "n_nonzero_coefs": 60}),
+        lambda: counted(600, 8, 60),
+        {"n_features_to_select": 300, "max_iter": 3000, "tol": 1e-12}),
     (NonnegativeProblem, "auto"): (lambda: NonnegativeProblem(covariance(1000), 20, 300), {}),
     (NonnegativeProblem, "em"): (
         lambda: NonnegativeProblem(covariance(1000), 20, 300), {"n_restarts": 100, "tol": 0.0}),

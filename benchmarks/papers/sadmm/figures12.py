@@ -62,8 +62,8 @@ def one_lambda(
     growing = {"beta": BETA, "rho_max": RHO_MAX, "init": init}
     return {
         "share": share, "alpha": alpha, "n_components": r, "penalty": penalty,
-        "defaults": one("sadmm"),
-        "defaults, svd start": one("sadmm", init="svd"),
+        "defaults": one("auto"),
+        "defaults, svd start": one("sadmm"),
         "ADMM": [{"rho": rho, **one("admm", rho=rho, **growing)} for rho in grid],
         "SADMM": [
             {"gamma": gamma, "rho": rho, **one("sadmm", gamma=gamma, rho=rho, **growing)}

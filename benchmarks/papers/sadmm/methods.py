@@ -5,7 +5,7 @@ from the data alone, so each pays for its own means, variances and eigenvectors.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from kspan import RowSparseProblem, as_covariance, solve
 from kspan.covariance import UnitCovariance
 from kspan.linalg.selection import top_k
-from kspan.problem import ElementSparseProblem, StiefelProblem
+from kspan.problem import ElementSparseProblem, Patterns, StiefelProblem
 from kspan.progress import Monitor
 from kspan.solvers import GPowerL0Block, GPowerL1Block
 from kspan.solvers.method import ElementSparseMethod
@@ -35,9 +35,10 @@ class Answer:
 def stiefel(
     X: Any, r: int, k: int, time_limit: float | None = None, *, solver: str = "sadmm"
 ) -> Answer:
-    """StSPCA and StSPCA-D: k features in each component."""
-    problem = StiefelProblem(as_covariance(X), r, 0.0)
-    found = solve(problem, solver, n_nonzero_coefs=k, random_state=0, time_limit=time_limit)
+    """StSPCA and StSPCA-D, or kspan's `auto`: at most k features in each component."""
+    covariance = as_covariance(X)
+    problem = StiefelProblem(covariance, r, patterns=Patterns.of(covariance.n_features, r, k))
+    found = solve(problem, solver, random_state=0, time_limit=time_limit)
     return Answer(found.loadings, found.status.value)
 
 
@@ -47,11 +48,15 @@ def two_stage(
 ) -> Answer:  # fmt: skip
     """StSPCA-2S: K = k or K = rk features in all; with `each`, k of them in each component."""
     covariance = as_covariance(X)
-    alpha = share * StiefelProblem(covariance, r, 0.0).largest_alpha
+    problem = StiefelProblem(covariance, r)
+    if each:
+        problem = replace(problem, patterns=Patterns.of(covariance.n_features, r, k))
+    else:
+        problem = replace(problem, alpha=share * problem.largest_alpha)
     found = solve(
-        StiefelProblem(covariance, r, alpha), "two-stage",
+        problem, "two-stage", first_share=share,
         n_features_to_select=min(k * r if times_r else k, covariance.n_features),
-        n_nonzero_coefs=k if each else None, random_state=0, time_limit=time_limit,
+        random_state=0, time_limit=time_limit,
     )  # fmt: skip
     return Answer(found.loadings, found.status.value)
 
@@ -229,4 +234,6 @@ ROW_SPARSE: dict[str, Method] = {
     "row-sparse auto, K=k": partial(row_sparse, times_r=False),
     "row-sparse auto, K=rk": partial(row_sparse, times_r=True),
 }
-METHODS: dict[str, Method] = {**DEFLATION, **SVD_STARTS, **TOGETHER, **OURS, **ROW_SPARSE}
+# kspan's own search for the problem that StSPCA with counts is about.
+AUTO: dict[str, Method] = {"orthonormal auto": partial(stiefel, solver="auto")}
+METHODS: dict[str, Method] = {**DEFLATION, **SVD_STARTS, **TOGETHER, **OURS, **AUTO, **ROW_SPARSE}

@@ -37,9 +37,24 @@ def fit(
         Estimator,
         typer.Option(
             help="features: all components share k features. The others have k features in each "
-            "component: nonnegative, orthonormal, or separate.",
+            "component: nonnegative, orthonormal, or separate (one after the other).",
         ),
     ] = Estimator.FEATURES,
+    counts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="K,K,...",
+            help="Orthonormal: the most features of each component, in place of -k for all.",
+        ),
+    ] = None,
+    total: Annotated[
+        int | None,
+        typer.Option(min=1, help="Orthonormal: the most features of all components together."),
+    ] = None,
+    disjoint: Annotated[
+        bool,
+        typer.Option("--disjoint", help="Orthonormal: no two components share a feature."),
+    ] = False,
     solver: options.Solver = None,
     scale: options.Scale = False,
     precomputed: options.Precomputed = False,
@@ -141,6 +156,7 @@ def fit(
             raise ValueError("--stability needs data, not a covariance matrix.")
         model = _estimator(
             estimator, n_components, n_features,
+            own=_counts(estimator, n_features, counts, total, disjoint=disjoint),
             share=share,
             solver=solver,
             scale=scale,
@@ -182,8 +198,9 @@ def fit(
 
 
 def _estimator(
-    kind: Estimator, n_components: int, k: int | None, *, share: float, solver: str | None,
-    include: Any, exclude: Any, certify: bool | str, n_jobs: int | None, **common: Any,
+    kind: Estimator, n_components: int, k: int | None, *, own: dict[str, Any], share: float,
+    solver: str | None, include: Any, exclude: Any, certify: bool | str, n_jobs: int | None,
+    **common: Any,
 ) -> Any:  # fmt: skip
     """Make the estimator that the options describe."""
     import kspan
@@ -199,12 +216,34 @@ def _estimator(
         raise ValueError(f"--include and --exclude need --estimator {Estimator.FEATURES}.")
     if kind is Estimator.NONNEGATIVE:
         return kspan.NonnegativeSparsePCA(n_components, k, certify=certify, n_jobs=n_jobs, **common)
-    if certify or n_jobs is not None:
-        given = "--certify" if certify else "--jobs"
-        raise ValueError(f"{given} is not there for --estimator {kind}.")
     if kind is Estimator.ORTHONORMAL:
-        return kspan.StiefelSparsePCA(n_components, n_nonzero_coefs=k, **common)
-    return kspan.ElementSparsePCA(n_components, k, **common)
+        if n_jobs is not None and not certify:
+            raise ValueError(f"--jobs is not there for --estimator {kind} without --certify.")
+        if certify and not any(own.values()):
+            raise ValueError(f"--certify with --estimator {kind} needs -k, --counts or --total.")
+        return kspan.StiefelSparsePCA(n_components, certify=certify, n_jobs=n_jobs, **own, **common)
+    return kspan.ElementSparsePCA(n_components, k, certify=certify, n_jobs=n_jobs, **common)
+
+
+def _counts(
+    kind: Estimator, k: int | None, counts: str | None, total: int | None, *, disjoint: bool
+) -> dict[str, Any]:
+    """Return how many features orthonormal components may have."""
+    if (counts, total, disjoint) == (None, None, False):
+        return {"n_nonzero_coefs": k}
+    if kind is not Estimator.ORTHONORMAL:
+        raise ValueError(
+            f"--counts, --total and --disjoint need --estimator {Estimator.ORTHONORMAL}."
+        )
+    each: int | list[int] | None = k
+    if counts is not None:
+        if k is not None:
+            raise ValueError("Give -k or --counts, not both.")
+        try:
+            each = [int(part) for part in counts.split(",")]
+        except ValueError:
+            raise ValueError(f"--counts {counts!r} must be whole numbers, as in 5,3,3.") from None
+    return {"n_nonzero_coefs": each, "n_nonzero_total": total, "disjoint": disjoint}
 
 
 def _record(

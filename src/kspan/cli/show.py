@@ -123,12 +123,13 @@ def print_fit(record: "FitRecord", files: dict[str, str]) -> None:
 def verdict(record: "FitRecord") -> list[str]:
     """Say in words how good the choice is."""
     if not record.certificates:
-        if record.is_row_sparse or record.estimator == "NonnegativeSparsePCA":
+        if record.is_provable:
             return ["How close to the best possible choice this is: ask with --certify."]
         return ["There are no certificates for this estimator."]
     lines = []
     for j, proof in enumerate(record.certificates):
-        what = "Choice" if record.is_row_sparse else f"Component {j + 1}"
+        together = record.is_row_sparse or record.is_joint
+        what = "Choice" if together else f"Component {j + 1}"
         if proof.status.value == "optimal":
             line = f"{what}: proved optimal."
         else:

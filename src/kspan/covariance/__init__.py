@@ -2,11 +2,16 @@
 
 from kspan.covariance.convert import as_covariance, require_built_as
 from kspan.covariance.data_covariance import DataCovariance, InMemoryCovariance
-from kspan.covariance.derived import MaskedCovariance, UnitCovariance, UpdatedCovariance
+from kspan.covariance.derived import (
+    MaskedCovariance,
+    ShiftedCovariance,
+    UnitCovariance,
+    UpdatedCovariance,
+)
 from kspan.covariance.interface import Covariance
 from kspan.covariance.matrix import DenseCovariance
 
 __all__ = [
     "Covariance", "DataCovariance", "DenseCovariance", "InMemoryCovariance", "MaskedCovariance",
-    "UnitCovariance", "UpdatedCovariance", "as_covariance", "require_built_as",
+    "ShiftedCovariance", "UnitCovariance", "UpdatedCovariance", "as_covariance", "require_built_as",
 ]  # fmt: skip

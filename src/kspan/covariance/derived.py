@@ -1,4 +1,4 @@
-"""Covariances made from another one: in other units, with features taken out, or updated.
+"""Covariances made from another one: in other units, with features taken out, shifted, updated.
 
 `DerivedCovariance` hands on the whole interface of its base; the others say what differs.
 """
@@ -12,6 +12,7 @@ import numpy as np
 from kspan.arrays import FloatArray, Index, Mask
 from kspan.covariance.interface import Covariance
 from kspan.linalg.eigen import EigenPairs, lanczos, leading_dense, power_of_two
+from kspan.linalg.rounding import UNIT
 
 
 class DerivedCovariance(Covariance):
@@ -245,8 +246,66 @@ class MaskedCovariance(DerivedCovariance):
         return EigenPairs(values, vectors, residuals, None)
 
 
+class ShiftedCovariance(DerivedCovariance):
+    """``A + shift I``: what unit vectors explain grows by the shift, for all of them alike.
+
+    Parameters
+    ----------
+    base : Covariance
+    shift : float
+    """
+
+    def __init__(self, base: Covariance, shift: float):
+        self.shift = shift
+        super().__init__(base)
+        self.standardised = False
+        if base.sketch is not None:
+            columns, image = base.sketch
+            self.sketch = columns, image + shift * columns
+
+    def diagonal(self) -> FloatArray:
+        """Return the diagonal."""
+        return self.base.diagonal() + self.shift
+
+    def matmat(self, W: FloatArray, support: Index | None = None) -> FloatArray:
+        """Return ``(A + shift I) W``."""
+        product = self.base.matmat(W, support).copy()
+        product[slice(None) if support is None else support] += self.shift * W
+        return product
+
+    def precise_product(self, w: FloatArray) -> FloatArray:
+        """See `Covariance.precise_product`."""
+        return self.base.precise_product(w) + self.shift * w
+
+    def product_errors(self) -> FloatArray:
+        """See `Covariance.product_errors`."""
+        return self.base.product_errors() + 4 * UNIT * np.abs(self.diagonal())
+
+    def entry_errors(self) -> FloatArray:
+        """See `Covariance.entry_errors`."""
+        return self.base.entry_errors() + 4 * UNIT * np.abs(self.diagonal())
+
+    def _entries(self, values: FloatArray, rows: Any, columns: Index) -> FloatArray:
+        places = np.arange(self.n_features)[rows]
+        return values + self.shift * (places[..., :, None] == columns[..., None, :])
+
+    def _on(self, base: Covariance, support: Index | None = None) -> "ShiftedCovariance":
+        return ShiftedCovariance(base, self.shift)
+
+    def _leading(self, m: int) -> EigenPairs:
+        pairs = self.base.leading(m)
+        smallest = None if pairs.smallest is None else pairs.smallest + self.shift
+        return EigenPairs(pairs.values + self.shift, pairs.vectors, pairs.residuals, smallest)
+
+
 # Up to this order the sum is formed for its eigenvectors.
 UPDATE_FORM_LIMIT = 2000
+
+
+def largest_doubts(covariance: Covariance) -> tuple[float, float]:
+    """Return the largest entries of `psd_slack` and `unseen`."""
+    slack, unseen = covariance.psd_slack(), covariance.unseen()
+    return float(slack.max(initial=0.0)), float(unseen.max(initial=0.0))
 
 
 class UpdatedCovariance(DerivedCovariance):
@@ -261,8 +320,9 @@ class UpdatedCovariance(DerivedCovariance):
     C : (r, r) symmetric array
     errors : (d,) array
         How well it is known, see `Covariance.entry_errors`; None if nobody asks.
-    slack : float
-        The largest entry of `psd_slack`; that of the base if it has all features.
+    bounds : two floats
+        The largest entries of `psd_slack` and `unseen`: those of the base if it has all features
+        and the update makes none larger, as a projection.
     """
 
     L: FloatArray
@@ -270,10 +330,10 @@ class UpdatedCovariance(DerivedCovariance):
 
     def __init__(
         self, base: Covariance, L: FloatArray, C: FloatArray, errors: FloatArray | None = None,
-        slack: float | None = None,
+        bounds: tuple[float, float] | None = None,
     ):  # fmt: skip
         self.errors = errors
-        self.slack = float(base.psd_slack().max(initial=0.0)) if slack is None else slack
+        self.bounds = largest_doubts(base) if bounds is None else bounds
         if isinstance(base, UpdatedCovariance):  # one update, however often it is updated
             r, s = base.C.shape[0], C.shape[0]
             C = np.block([[base.C, np.zeros((r, s))], [np.zeros((s, r)), C]])
@@ -288,11 +348,17 @@ class UpdatedCovariance(DerivedCovariance):
 
     def diagonal(self) -> FloatArray:
         """Return the diagonal; entries of the size of their errors, or of rounding, are zero."""
-        before = self.base.diagonal()
-        after = before + np.einsum("ij,ij->i", self.L @ self.C, self.L)
-        rounding = 16 * np.finfo(float).eps * self.L.shape[1] * before
-        errors = rounding if self.errors is None else np.maximum(rounding, self.errors)
-        return np.where(np.abs(after) <= errors, 0.0, after)
+        after = self._sums()
+        return np.where(np.abs(after) <= self._threshold(), 0.0, after)
+
+    def _sums(self) -> FloatArray:
+        """Return the diagonal as it is computed."""
+        return self.base.diagonal() + np.einsum("ij,ij->i", self.L @ self.C, self.L)
+
+    def _threshold(self) -> FloatArray:
+        """Return what a variance has to be above."""
+        rounding = 16 * np.finfo(float).eps * self.L.shape[1] * self.base.diagonal()
+        return rounding if self.errors is None else np.maximum(rounding, self.errors)
 
     def matmat(self, W: FloatArray, support: Index | None = None) -> FloatArray:
         """Return ``(A + L C L') W``."""
@@ -305,21 +371,25 @@ class UpdatedCovariance(DerivedCovariance):
     def _on(self, base: Covariance, support: Index | None = None) -> "UpdatedCovariance":
         rows: Any = slice(None) if support is None else support
         errors = None if self.errors is None else self.errors[rows]
-        return UpdatedCovariance(base, self.L[rows], self.C, errors, self.slack)
+        return UpdatedCovariance(base, self.L[rows], self.C, errors, self.bounds)
 
     def entry_errors(self) -> FloatArray:
-        """See `Covariance.entry_errors`: what the deflation says."""
+        """See `Covariance.entry_errors`: what the deflation says.
+
+        A variance that is taken for zero was below the threshold, and off by its error before that.
+        """
         if self.errors is None:
             raise ValueError("Nothing is known of the rounding of this update.")
-        return self.errors
+        threshold = self._threshold()
+        return np.where(np.abs(self._sums()) <= threshold, self.errors + threshold, self.errors)
 
     def psd_slack(self) -> FloatArray:
-        """See `Covariance.psd_slack`: a projection mixes them, but makes none larger."""
-        return np.full(self.n_features, self.slack)
+        """See `Covariance.psd_slack`: directions are mixed, so the largest counts for all."""
+        return np.full(self.n_features, self.bounds[0])
 
     def unseen(self) -> FloatArray:
-        """See `Covariance.unseen`: a projection mixes them, but makes none larger."""
-        return np.full(self.n_features, self.base.unseen().max(initial=0.0))
+        """See `Covariance.unseen`: directions are mixed, so the largest counts for all."""
+        return np.full(self.n_features, self.bounds[1])
 
     def product_errors(self) -> FloatArray:
         """See `Covariance.product_errors`: `errors` are those of products too."""

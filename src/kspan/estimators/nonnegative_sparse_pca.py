@@ -4,7 +4,6 @@ from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from kspan.covariance import Covariance
@@ -13,12 +12,11 @@ from kspan.estimators.own_features import LoadingsEstimator
 from kspan.method_tables import lists_methods
 from kspan.problem import LoadingsSolution, NonnegativeProblem, default_nonzero_coefs
 from kspan.progress import Monitor
-from kspan.proofs.search.prover import level_of, levels_of
+from kspan.proofs.search.prover import levels_of
 from kspan.solvers.method import AnyMethod
 from kspan.solvers.nonnegative.epsilon_net import NetMethod, achieved_by_net
-from kspan.solvers.one_by_one import POSITIVE_DEFLATIONS, OneByOneMethod
+from kspan.solvers.one_by_one import POSITIVE_DEFLATIONS
 from kspan.solvers.registry import methods_for
-from kspan.solving import solve_with_proof
 
 
 @lists_methods(NonnegativeProblem)
@@ -121,24 +119,13 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
     n_jobs: int | None = None
 
     def _solve(self, covariance: Covariance, monitor: Monitor) -> LoadingsSolution:
-        self._forget("certificates_", "epsilon_")
+        self._forget("epsilon_")
         k = self.n_nonzero_coefs or default_nonzero_coefs(covariance.n_features)
         problem = NonnegativeProblem(covariance, self.n_components, k)
         method = self._nonnegative_method()
         if isinstance(method, NetMethod):
             self.epsilon_ = achieved_by_net(problem, method.rank, method.epsilon)
-        level = level_of(self.certify, NonnegativeProblem)
-        if level is None:
-            return self._run(problem, method, monitor)
-        if self.n_components > 1 and not isinstance(method, OneByOneMethod):
-            raise ValueError(
-                f"solver={method.name!r} finds all components together; certify needs one by one."
-            )
-        rng = np.random.default_rng(self._seed())
-        solution, self.certificates_ = solve_with_proof(
-            problem, method, level, monitor, rng, self._proof_options(self.n_jobs)
-        )
-        return solution
+        return self._run_with_proofs(problem, method, monitor, self.certify, self.n_jobs)
 
     def _nonnegative_method(self) -> AnyMethod:
         """Return the method, with `rank` and `epsilon` if it has use for them."""

@@ -10,12 +10,16 @@ from kspan.covariance import Covariance
 from kspan.estimators.covariance_estimator import CovarianceEstimator, SparseProjection
 from kspan.problem import LoadingsSolution
 from kspan.progress import Monitor
+from kspan.proofs.check.certificate import Certificate
+from kspan.proofs.search.prover import level_of
 from kspan.solvers.method import AnyMethod
-from kspan.solving import run_method
+from kspan.solving import run_method, solve_with_proof
 
 
 class LoadingsEstimator(SparseProjection, CovarianceEstimator):
     """Fit sparse components that need not share features."""
+
+    certificates_: list[Certificate]
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -43,4 +47,20 @@ class LoadingsEstimator(SparseProjection, CovarianceEstimator):
         """Run a method on a problem, with a seed of its own."""
         rng = np.random.default_rng(self._seed())
         solution: LoadingsSolution = run_method(problem, method, monitor.inner(method.name), rng)
+        return solution
+
+    def _run_with_proofs(
+        self, problem: Any, method: AnyMethod, monitor: Monitor, certify: bool | str,
+        n_jobs: int | None,
+    ) -> LoadingsSolution:  # fmt: skip
+        """Run a method and, if asked to, prove every component: sets `certificates_`."""
+        self._forget("certificates_")
+        level = method.proof_level or level_of(certify, type(problem))
+        if level is None:
+            return self._run(problem, method, monitor)
+        rng = np.random.default_rng(self._seed())
+        solution: LoadingsSolution
+        solution, self.certificates_ = solve_with_proof(
+            problem, method, level, monitor, rng, self._proof_options(n_jobs)
+        )
         return solution

@@ -1,6 +1,7 @@
 """`StiefelSparsePCA`: sparse components that stay orthonormal."""
 
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -12,12 +13,15 @@ from kspan.covariance import Covariance
 from kspan.estimators.covariance_estimator import common_constraints
 from kspan.estimators.own_features import LoadingsEstimator
 from kspan.method_tables import lists_methods
-from kspan.problem import LoadingsSolution, StiefelProblem
+from kspan.problem import LoadingsSolution, Patterns, StiefelProblem
 from kspan.progress import Monitor
+from kspan.proofs.search.prover import level_of, levels_of
 from kspan.solvers.method import AnyMethod
+from kspan.solvers.one_by_one import OneByOneMethod
 from kspan.solvers.stiefel.splitting import PENALTIES
 from kspan.solvers.stiefel.stiefel_starts import STIEFEL_STARTS
 from kspan.solvers.stiefel.two_stage import TwoStage
+from kspan.solving import solve_with_proof
 
 # alpha when neither it nor n_nonzero_coefs is given: this share of the largest useful one.
 DEFAULT_SHARE = 0.05
@@ -28,12 +32,14 @@ DEFAULT_SHARE = 0.05
 class StiefelSparsePCA(LoadingsEstimator):
     r"""Sparse PCA in which every component has features of its own and all stay orthonormal.
 
-    .. math:: \min_{V'V = I} -\tfrac12 \mathrm{tr}(V'AV) + α\,Ω(V)
+    .. math:: \max_{V'V = I} \mathrm{tr}(V'AV), \quad \|v_t\|_0 \le k_t
+              \qquad\text{or}\qquad
+              \min_{V'V = I} -\tfrac12 \mathrm{tr}(V'AV) + α\,Ω(V)
 
     with A the covariance of the data and Ω the sum of the sizes of all loadings ("l1") or of the
-    lengths of the features' loadings ("l21"), by stabilised ADMM. Nothing needs tuning: parameters
-    are relative to the data's scale. Choose how sparse by one of `alpha`, `n_nonzero_coefs` and,
-    for the two-stage method, `n_features_to_select`.
+    lengths of the features' loadings ("l21"). Choose how sparse by counts (`n_nonzero_coefs`,
+    `n_nonzero_total`) or by `alpha`; the two-stage method has `n_features_to_select` beside them.
+    Nothing needs tuning: parameters are relative to the data's scale.
 
     Parameters
     ----------
@@ -42,19 +48,33 @@ class StiefelSparsePCA(LoadingsEstimator):
     alpha : float, optional
         Weight of the penalty, in the units of a variance. More is sparser, up to the largest
         useful value, beyond which every component would be a single feature: more than that is an
-        error that names it. By default a twentieth of it.
-    n_nonzero_coefs : int, optional
-        Exactly so many features in each component, instead of `alpha`.
+        error that names it. By default, without counts, a twentieth of it.
+    n_nonzero_coefs : int or sequence of int, optional
+        At most so many features in each component: one number for all, or one for each. Then the
+        t-th component has at most the t-th number; components with the same number are sorted by
+        variance.
+    n_nonzero_total : int, optional
+        At most so many features in all components together; one that is used by two counts twice.
+    disjoint : bool, default=False
+        No two components share a feature. Needs one of the counts.
     n_features_to_select : int, optional
         With ``solver="two-stage"``: so many features in all.
     penalty : {"l1", "l21"}, default="l1"
         Leave out single loadings, or whole features.
-    solver : str or method, default="sadmm"
-        A name of the list below, or an object such as ``kspan.solvers.SADMM(gamma=0.5)``. "sadmm"
+    solver : str or method, default="auto"
+        A name of the list below, or an object such as ``kspan.solvers.SADMM(gamma=0.5)``. "auto"
+        gives the best value that its budget allows. The others do what their paper says: "sadmm"
         and "admm" find all components together, "deflation" one after the other (these need not
         be orthogonal), "two-stage" first the features and then the components on them.
     init : {"auto", "svd", "varimax", "coordinate", "random"} or array, optional
-        Where to start; "auto", the default, takes the best result of the next three.
+        Where to start; by default "svd", the principal components, and of ``solver="auto"`` "auto",
+        which tries the next three.
+    certify : bool or {"fast", "tight", "exact"}, default=False
+        Under counts, prove how good all components are together; True means "tight". See
+        `kspan.certify`. Better ones found on the way take their place.
+    n_jobs : int, optional
+        Nodes of a search for a proof that are worked on at a time: None is one, -1 as many as there
+        are cores. Answer and proof do not depend on it.
     scale : bool, default=False
         Divide features by their standard deviation: work on correlations.
     covariance : {None, "precomputed"}, default=None
@@ -63,8 +83,8 @@ class StiefelSparsePCA(LoadingsEstimator):
     solver_options : dict, optional
         Of the method: ``gamma``, ``rho``, ``rho_max``, ``beta``, ``v_step`` ("polar" or "cg"),
         ``v_iter``, ``max_iter``, ``tol``; ``deflation`` ("deflation"); ``second_alpha``
-        ("two-stage"); ``stabilised`` (these two: False for plain ADMM). See
-        `kspan.solvers.stiefel`.
+        and ``first_share`` ("two-stage"); ``stabilised`` (these two: False for plain ADMM);
+        ``n_restarts`` and ``n_kicks`` ("auto", under counts). See `kspan.solvers.stiefel`.
     time_limit : float, optional
         Seconds after which the best answer so far is returned.
     callback : callable, optional
@@ -72,7 +92,7 @@ class StiefelSparsePCA(LoadingsEstimator):
     verbose : int, default=0
         Write a line for every step to standard error.
     random_state : int, RandomState instance or None, default=None
-        For the random start.
+        For random starts. The same number gives the same answer.
 
     Attributes
     ----------
@@ -86,13 +106,16 @@ class StiefelSparsePCA(LoadingsEstimator):
     objective_ : float
         ``explained_variance_.sum()``.
     objective_history_ : array
-        The penalised objective after every step of the splitting loop.
+        The penalised objective after every step of the splitting loop; of "auto" under counts the
+        best variance so far.
+    certificate_ : Certificate
+        With `certify`: about the sum of the variances of all components, ``tr(V'AV)``.
     orthogonality_error_ : float
         The largest ``|V'V - I|``.
     n_nonzero_coefs_ : (n_components,) array
         Features in each component.
     alpha_ : float
-        The weight used.
+        The weight used; 0 under counts.
     selected_features_ : names, or indices, of the features that any component uses
     n_iter_, n_passes_, n_samples_, n_components_ : int
     solver_, status_ : str
@@ -112,42 +135,88 @@ class StiefelSparsePCA(LoadingsEstimator):
     >>> from sklearn.datasets import load_wine
     >>> from kspan import StiefelSparsePCA
     >>> wine = load_wine(as_frame=True).data
-    >>> pca = StiefelSparsePCA(n_components=2, n_nonzero_coefs=4, scale=True).fit(wine)
+    >>> pca = StiefelSparsePCA(2, n_nonzero_coefs=[4, 3], scale=True, random_state=0).fit(wine)
     >>> pca.n_nonzero_coefs_
-    array([4, 4])
+    array([4, 3])
     >>> round(float(pca.orthogonality_error_), 9)
     0.0
+    >>> own = StiefelSparsePCA(3, n_nonzero_total=9, disjoint=True, scale=True, random_state=0)
+    >>> own.fit(wine).n_nonzero_coefs_.sum(), len(own.selected_features_)
+    (np.int64(9), 9)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [None, Interval(Real, 0, None, closed="left")],
-        "n_nonzero_coefs": [None, Interval(Integral, 1, None, closed="left")],
+        "n_nonzero_coefs": [None, Interval(Integral, 1, None, closed="left"), "array-like"],
+        "n_nonzero_total": [None, Interval(Integral, 1, None, closed="left")],
+        "disjoint": ["boolean"],
         "n_features_to_select": [None, Interval(Integral, 1, None, closed="left")],
         "penalty": [StrOptions(set(PENALTIES))],
-        "init": [None, StrOptions(set(STIEFEL_STARTS)), "array-like"],
+        "init": [None, StrOptions({"auto", *STIEFEL_STARTS}), "array-like"],
+        "certify": ["boolean", StrOptions(set(levels_of(StiefelProblem)))],
+        "n_jobs": [Integral, None],
         **common_constraints(StiefelProblem),
     }
 
     n_components: int = 2
     _: KW_ONLY
     alpha: float | None = None
-    n_nonzero_coefs: int | None = None
+    n_nonzero_coefs: int | Sequence[int] | None = None
+    n_nonzero_total: int | None = None
+    disjoint: bool = False
     n_features_to_select: int | None = None
     penalty: str = "l1"
-    solver: str | AnyMethod = "sadmm"
+    solver: str | AnyMethod = "auto"
     init: str | NDArray[np.floating] | None = None
+    certify: bool | str = False
+    n_jobs: int | None = None
 
     def _solve(self, covariance: Covariance, monitor: Monitor) -> LoadingsSolution:
-        if self.alpha is not None and self.n_nonzero_coefs is not None:
-            raise ValueError("Give alpha or n_nonzero_coefs, not both.")
         named, given = self.solver == "two-stage", self.n_features_to_select is not None
         if named != given and not isinstance(self.solver, TwoStage):  # which has its own number
             raise ValueError("n_features_to_select and solver='two-stage' go together.")
         method = self._method(
-            StiefelProblem, init=self.init, n_nonzero_coefs=self.n_nonzero_coefs,
-            n_features_to_select=self.n_features_to_select,
+            StiefelProblem, init=self.init, n_features_to_select=self.n_features_to_select
+        )
+        problem = self._problem(covariance)
+        self.alpha_ = problem.alpha
+        self._forget("certificate_")
+        level = method.proof_level or level_of(self.certify, StiefelProblem)
+        if level is None:
+            return self._run(problem, method, monitor)
+        if problem.patterns is None:
+            raise ValueError(
+                "certify needs counts (n_nonzero_coefs or n_nonzero_total): proofs are about the "
+                "largest variance, not about a penalty."
+            )
+        if isinstance(method, OneByOneMethod):
+            raise ValueError(
+                f"solver={method.name!r} gives components that need not be orthogonal; proofs are "
+                "about orthonormal ones."
+            )
+        rng = np.random.default_rng(self._seed())
+        solution, certificates = solve_with_proof(
+            problem, method, level, monitor, rng, self._proof_options(self.n_jobs)
+        )
+        if certificates:
+            self.certificate_ = certificates[0]
+        found: LoadingsSolution = solution
+        return found
+
+    def _problem(self, covariance: Covariance) -> StiefelProblem:
+        """Return what the parameters ask: counts, or a penalty."""
+        m = self.n_components
+        if self.n_nonzero_coefs is None and self.n_nonzero_total is None:
+            if self.disjoint:
+                raise ValueError("disjoint=True needs n_nonzero_coefs or n_nonzero_total.")
+            free = StiefelProblem(covariance, m, 0.0, self.penalty)
+            alpha = DEFAULT_SHARE * free.largest_alpha if self.alpha is None else self.alpha
+            return replace(free, alpha=alpha)
+        if self.alpha is not None:
+            raise ValueError("Give alpha or counts (n_nonzero_coefs, n_nonzero_total), not both.")
+        free = StiefelProblem(covariance, m)  # checks the number of components
+        patterns = Patterns.of(
+            covariance.n_features, m, self.n_nonzero_coefs, self.n_nonzero_total,
+            disjoint=self.disjoint,
         )  # fmt: skip
-        free = StiefelProblem(covariance, self.n_components, 0.0, self.penalty)
-        self.alpha_ = DEFAULT_SHARE * free.largest_alpha if self.alpha is None else self.alpha
-        problem = StiefelProblem(covariance, self.n_components, self.alpha_, self.penalty)
-        return self._run(problem, method, monitor)
+        return replace(free, patterns=patterns)

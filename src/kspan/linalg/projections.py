@@ -88,7 +88,7 @@ def negative_part(M: Array, guess: int) -> Array:
 
 
 def fill_capped(
-    target: Array, curvature: float, k: int, fixed: NDArray[np.bool_], outside: Array
+    target: Array, curvature: float, k: float, fixed: NDArray[np.bool_], outside: Array
 ) -> Array:
     """Spend k units between features with a quadratic cost and features with a reward.
 
@@ -97,6 +97,11 @@ def fill_capped(
     """
     free = ~fixed
     wanted, need = target[free], k - int(fixed.sum())
+    z = np.ones_like(target)
+    if not outside.size:
+        if need < wanted.size:
+            z[free] = np.clip(wanted - fantope_shift(np.sort(wanted), need), 0, 1)
+        return z
     rewards = np.sort(outside)[::-1]
     low = min(curvature * (wanted.min(initial=0.0) - 1.0), 0.0) - 1e-30
     high = max(curvature * wanted.max(initial=0.0), rewards[0] if rewards.size else 0.0)
@@ -107,6 +112,26 @@ def fill_capped(
             low = level
         else:
             high = level
-    z = np.ones_like(target)
     z[free] = np.clip(wanted - high / curvature, 0, 1)
+    return z
+
+
+def fill_together(target: Array, caps: Array, fixed: NDArray[np.bool_], total: float) -> Array:
+    """Return the z nearest to a target with 0 ≤ z ≤ caps, z = caps where fixed, and Σz = total.
+
+    At the caps, or at the fixed ones alone, if the total is out of reach.
+    """
+    need = total - float(caps[fixed].sum())
+    wanted, room = target[~fixed], caps[~fixed]
+    z = caps.copy()
+    if need >= room.sum():
+        return z
+    low, high = float((wanted - room).min()) - 1.0, float(wanted.max()) + 1.0
+    for _ in range(60):
+        level = 0.5 * (low + high)
+        if np.clip(wanted - level, 0, room).sum() > need:
+            low = level
+        else:
+            high = level
+    z[~fixed] = np.clip(wanted - high, 0, room)
     return z

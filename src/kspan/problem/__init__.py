@@ -1,6 +1,7 @@
 """What is asked, what is allowed, and what is answered."""
 
 from kspan.problem.choice import Choice, HasChoice, require_count
+from kspan.problem.patterns import Patterns
 from kspan.problem.problems import (
     ElementSparseProblem,
     NonnegativeProblem,
@@ -17,6 +18,7 @@ __all__ = [
     "HasChoice",
     "LoadingsSolution",
     "NonnegativeProblem",
+    "Patterns",
     "RowSparseProblem",
     "Solution",
     "StiefelProblem",

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from kspan.linalg.eigen import leading_stack
 from kspan.linalg.nonnegative import best_on_support
 from kspan.linalg.rounding import IMPROVEMENT, UNIT
 from kspan.problem.choice import Choice, HasChoice, as_count, is_count
+from kspan.problem.patterns import Patterns
 from kspan.problem.solution import Candidate, LoadingsSolution, Solution
 
 # Up to this many features, the eigenproblems of many supports are solved in one call: there the
@@ -49,7 +50,8 @@ def explained_at_least(
     value /= 1 + distance + 4 * k * m * UNIT
     rounding = m * (3 * k + 16) * UNIT * trace
     errors = np.sqrt(m) * float(covariance.entry_errors()[support].sum())
-    return max(float(value - rounding - (1 + 16 * UNIT) * errors), 0.0)
+    # Entries of features that look constant are of the size of their errors, and rounded too.
+    return max(float(value - rounding - (1 + (8 * m * k + 64) * UNIT) * errors), 0.0)
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -163,6 +165,29 @@ class RowSparseProblem(HasChoice):
             raise ValueError(f"The solution is not one of this problem: its support {wrong}.")
         return self.refit(support)
 
+    def best_from(self, x: FloatArray) -> Candidate:
+        """Return a (d,) unit vector with at most k entries as a point, or a better one near it.
+
+        Of problems with one component. The features that it does not use are those that a step of
+        the power method would add.
+        """
+        used = np.flatnonzero(x)
+        if used.size > self.choice.size:
+            raise ValueError(
+                f"A component has {used.size} features, and {self.choice.size} are allowed."
+            )
+        scores = np.abs(self.covariance.matmat(x[used, None], used)[:, 0])
+        scores /= scores.max() or 1.0
+        scores[used] += 2.0
+        support = self.select(scores)
+        if not np.isin(used, support).all():  # constant ones come last in `select`
+            support = self.choice.select(scores)
+        refitted, given = self.refit(support), x[support]
+        value = float(given @ self.covariance.submatrix(support) @ given)
+        if refitted.objective > value * (1 + IMPROVEMENT):
+            return refitted
+        return Candidate(support, given[:, None], np.array([max(value, 0.0)]))
+
     def claimed_value(self, support: Index, weights: FloatArray) -> float:
         """Return what weights on a support explain at least; `ValueError` if not feasible."""
         if (wrong := self.choice.objection(support)) is not None:
@@ -242,6 +267,27 @@ class ElementSparseProblem(_OwnFeatures):
         super().__post_init__()
         self._require_features("n_nonzero_coefs")
 
+    def alone(self, left: Covariance) -> Any:
+        """Return the problem of one component in what is left of A, which proofs are about."""
+        return RowSparseProblem(left, 1, self.n_nonzero_coefs)
+
+    def single(self) -> Any:
+        """Return `alone` of A itself; `ValueError` if there are more components."""
+        if self.n_components != 1:
+            raise ValueError(
+                "A certificate is about one component: `kspan.solving.component_problems` makes "
+                "one problem for each."
+            )
+        return self.alone(self.covariance)
+
+    def point_of(self, solution: Solution | LoadingsSolution) -> Candidate:
+        """Return the vector of a solution with one component, or a better one on its features."""
+        single, x = self.single(), solution.loadings
+        if x.shape != (self.n_features, 1):
+            raise ValueError("The solution belongs to a problem with other features or components.")
+        found: Candidate = single.best_from(x[:, 0])
+        return found
+
 
 @dataclass(frozen=True)
 class NonnegativeProblem(ElementSparseProblem):
@@ -279,17 +325,9 @@ class NonnegativeProblem(ElementSparseProblem):
         varies = self.covariance.diagonal() > 0
         return Choice(self.n_nonzero_coefs, np.zeros_like(varies), varies, at_most=True)
 
-    def point_of(self, solution: Solution | LoadingsSolution) -> Candidate:
-        """Return the vector of a solution, or a better one on its support."""
-        if self.n_components != 1:
-            raise ValueError(
-                "A certificate is about one nonnegative component: "
-                "`kspan.solving.component_problems` makes one problem for each."
-            )
-        x = solution.loadings
-        if x.shape != (self.n_features, 1):
-            raise ValueError("The solution belongs to a problem with other features or components.")
-        return self.best_from(x[:, 0])
+    def alone(self, left: Covariance) -> "NonnegativeProblem":
+        """Return the problem of one component in what is left of A."""
+        return NonnegativeProblem(left, 1, self.n_nonzero_coefs)
 
     def best_from(self, x: FloatArray) -> Candidate:
         """Return a (d,) vector as a point, or a better one on its support."""
@@ -336,9 +374,11 @@ def _unit_scale(bases: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class StiefelProblem(_OwnFeatures):
-    r"""Find m sparse components that stay orthonormal.
+    r"""Find m sparse components that stay orthonormal: sparse by a penalty, or by counts.
 
     .. math:: \min_{V'V = I} -\tfrac12 \mathrm{tr}(V'AV) + α\,Ω(V)
+              \qquad\text{or}\qquad
+              \max_{V'V = I} \mathrm{tr}(V'AV), \quad \|v_t\|_0 \le k_t
 
     Parameters
     ----------
@@ -349,13 +389,36 @@ class StiefelProblem(_OwnFeatures):
         Weight of the penalty, in the units of a variance.
     penalty : {"l1", "l21"}
         Ω: the sum of all sizes, or of the lengths of the rows, which leaves whole features out.
+    patterns : Patterns, optional
+        How many features each component may use, and all of them; then there is no penalty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kspan import as_covariance
+    >>> from kspan.problem import Patterns, StiefelProblem
+    >>> A = as_covariance(np.diag([3.0, 1.0, 2.0]), kind="covariance")
+    >>> problem = StiefelProblem(A, 2, patterns=Patterns.of(3, 2, n_nonzero_coefs=1))
+    >>> problem.patterns.limits
+    array([1, 1])
     """
 
-    alpha: float
+    kind: ClassVar[str] = "orthogonal"
+    nonnegative: ClassVar[bool] = False
+
+    alpha: float = 0.0
     penalty: str = "l1"
+    patterns: Patterns | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.patterns is not None:
+            shape = self.patterns.n_features, self.patterns.n_components
+            if shape != (self.n_features, self.n_components):
+                raise ValueError("The patterns are for other numbers of features and components.")
+            if self.alpha:
+                raise ValueError("Give a penalty (alpha) or patterns, not both.")
+            return
         if self.penalty not in ("l1", "l21"):
             raise ValueError(f"penalty must be 'l1' or 'l21', got {self.penalty!r}.")
         if not (np.isfinite(self.alpha) and self.alpha >= 0):
@@ -366,6 +429,46 @@ class StiefelProblem(_OwnFeatures):
                 f"alpha={self.alpha:.6g} is too large: every component would be a single feature. "
                 f"The largest useful alpha is {largest:.6g}."
             )
+
+    @cached_property
+    def choice(self) -> Choice:
+        """The features that all components together may use: at most so many of all."""
+        d = self.n_features
+        size = d if self.patterns is None else self.patterns.size
+        return Choice(size, np.zeros(d, dtype=bool), np.ones(d, dtype=bool), at_most=True)
+
+    def point_of(self, solution: Solution | LoadingsSolution) -> Candidate:
+        """Return the loadings of a solution as a point, after checking that they fit."""
+        if self.patterns is None:
+            raise ValueError(
+                "Proofs are about counts (n_nonzero_coefs, n_nonzero_total), not about a penalty."
+            )
+        U = solution.loadings
+        if U.shape != (self.n_features, self.n_components):
+            raise ValueError("The solution belongs to a problem with other features or components.")
+        if (wrong := self.patterns.objection(U != 0)) is not None:
+            raise ValueError(f"The solution is not one of this problem: it {wrong}.")
+        support = np.flatnonzero(U.any(axis=1))
+        weights = U[support]
+        image = self.covariance.matmat(weights, support)[support]
+        return Candidate(support, weights, np.maximum(np.sum(weights * image, axis=0), 0.0))
+
+    def claimed_value(self, support: Index, weights: FloatArray) -> float:
+        """Return what loadings on a support explain at least; `ValueError` if not feasible.
+
+        Orthonormal to rounding is orthonormal: what is missing to it, times the variances, is
+        taken off.
+        """
+        if self.patterns is None:
+            raise ValueError("problem: a certificate is about counts")
+        value = explained_at_least(self.covariance, support, weights, self.n_components)
+        mask = np.zeros((self.n_features, self.n_components), dtype=bool)
+        mask[support] = weights != 0
+        if (wrong := self.patterns.objection(mask)) is not None:
+            raise ValueError(f"weights: {wrong}")
+        off = float(np.linalg.norm(weights.T @ weights - np.eye(self.n_components)))
+        trace = float(self.covariance.diagonal()[support].sum())
+        return max(value - 4 * off * trace, 0.0)
 
     @property
     def largest_alpha(self) -> float:

@@ -16,18 +16,29 @@ from kspan.io import open_data
 from kspan.linalg.rounding import UNIT
 from kspan.linalg.selection import placed
 from kspan.problem import (
+    ElementSparseProblem,
     NonnegativeProblem,
+    Patterns,
     RowSparseProblem,
+    StiefelProblem,
     adjusted_variances,
     default_nonzero_coefs,
 )
-from kspan.progress import Status
+from kspan.progress import Status, worst
 from kspan.proofs import Certificate, CertificateError, verify
 from kspan.proofs.check.certificate import OPTIMAL_GAP
 from kspan.proofs.check.tree import TreeWitness
 from kspan.proofs.search.prover import level_of, levels_of
 from kspan.records.collect import covariance_of, only_float32
-from kspan.records.form import NONNEGATIVE, ORTHONORMAL, PARAMETERS, need, require_form
+from kspan.records.form import (
+    JOINT,
+    NONNEGATIVE,
+    ONE_BY_ONE,
+    ORTHONORMAL,
+    PARAMETERS,
+    need,
+    require_form,
+)
 from kspan.solvers.method import AnyMethod
 from kspan.solvers.registry import methods_for
 from kspan.solving import component_problems
@@ -228,8 +239,13 @@ class Check:
         if self.record.is_row_sparse:
             return
         need(W.any(axis=1).all(), "support: with features that no component uses")
-        most = asked["n_nonzero_coefs"]
-        need(most is None or (W != 0).sum(axis=0).max() <= most, "loadings: too many features")
+        used = W != 0
+        most, total = asked["n_nonzero_coefs"], asked.get("n_nonzero_total")
+        need(np.size(most) in (1, self.m), "n_nonzero_coefs: not one for each component")
+        need(most is None or (used.sum(axis=0) <= most).all(), "loadings: too many features")
+        need(total is None or used.sum() <= total, "loadings: too many features in all")
+        need(not asked.get("disjoint") or (used.sum(axis=1) <= 1).all(),
+             "loadings: two components share a feature")  # fmt: skip
 
     def frame(self) -> str:
         """Centre, scales and scores: what applies the fit to samples."""
@@ -277,18 +293,20 @@ class Check:
         for j, (problem, proof) in enumerate(zip(problems, record.certificates, strict=False)):
             lower, upper = verify(problem, proof)
             self.told(proof, type(problem))
-            level = self.level(type(problem))
-            own = self.method(type(problem)) is None  # a stranger's method, with a level of its own
+            level = self.level()
+            own = self.method() is None  # a stranger's method, with a level of its own
             need(
                 own or proof.level == level, f"level: {proof.level!r}, but {level!r} was asked for"
             )
             reached = self.reached(problem, proof, j)
             need(max(reached, 0.0) >= lower * (1 - TOLERANCE),
                  "loadings: worse than the certificate's")  # fmt: skip
-            if record.is_row_sparse:
+            if record.is_row_sparse or record.is_joint:
                 most = upper * (1 + BOUND_TOLERANCE) + self.centring(upper)
                 need(reached <= most, f"objective: {reached!r} was claimed, the most is {upper!r}")
             what = "the selection" if record.is_row_sparse else f"component {j + 1}"
+            if record.is_joint:
+                what = "all components together: the choice"
             share = 1.0 if upper <= 0 else min(reached, upper) / upper
             sure = "" if proof.confidence == 1 else f", with probability {proof.confidence:.4g}"
             done.append(f"{what} explains at least {share:.4%} of the best possible{sure}")
@@ -306,31 +324,48 @@ class Check:
             n_closed = sum(node.kind != "open" for node in proof.witness.records)
             need(proof.n_nodes == n_closed, f"n_nodes: the tree has {n_closed} that are settled")
 
-    def level(self, kind: type) -> str | None:
+    @property
+    def kind(self) -> type:
+        """The kind of problem that was fitted."""
+        if self.record.is_row_sparse:
+            return RowSparseProblem
+        if self.record.is_joint:
+            return StiefelProblem
+        return NonnegativeProblem if self.record.estimator == NONNEGATIVE else ElementSparseProblem
+
+    def level(self) -> str | None:
         """Return the level of proof that the parameters ask for."""
-        method = self.method(kind)
+        method = self.method()
         if method is not None and method.proof_level is not None:
             return method.proof_level
-        return level_of(self.record.parameters["certify"], kind)
+        return level_of(self.record.parameters["certify"], self.kind)
 
-    def method(self, kind: type) -> type[AnyMethod] | None:
+    def method(self) -> type[AnyMethod] | None:
         """Return the method of the fit; None if it was an object of somebody's own."""
         solver = self.record.parameters["solver"]
         name = solver.get("method") if isinstance(solver, dict) else solver
-        return methods_for(kind).get(str(name))
+        return methods_for(self.kind).get(str(name))
 
     def status(self) -> None:
-        """A fit is called proved, or bounded, only if its certificate says so."""
+        """A fit is called proved, or bounded, only if its certificates say so, all together."""
         claimed, proofs = Status(self.record.status), self.record.certificates
         if claimed in (Status.OPTIMAL, Status.BOUNDED):
-            same = bool(proofs) and all(proof.status is claimed for proof in proofs)
+            wanted = 1 if self.record.is_row_sparse or self.record.is_joint else self.m
+            same = len(proofs) == wanted and worst(proof.status for proof in proofs) is claimed
             need(same, f"status: {claimed.value!r}, but no certificate says so")
 
     def reached(self, problem: Any, proof: Certificate, j: int) -> float:
         """What the loadings that a certificate is about explain."""
         record, x = self.record, self.record.loadings[:, j]
+        if record.is_joint:
+            same = np.array_equal(np.sort(proof.support), np.sort(record.support))
+            need(same, "support: the certificate is about other features")
+            U = record.loadings.astype(np.float64)
+            return float(np.sum(U * (problem.covariance.submatrix(record.support) @ U)))
         used = record.support if record.is_row_sparse else record.support[x != 0]
         same = np.array_equal(np.sort(proof.support), np.sort(used))
+        if not record.is_row_sparse:  # a component may use fewer than it may
+            same = bool(np.isin(used, proof.support).all())
         need(same, "support: the certificate is about other features")
         if record.is_row_sparse:
             return record.objective
@@ -343,24 +378,30 @@ class Check:
             return []
         if record.is_row_sparse:
             return [self.problem_at(record.support.size)]
-        need(record.estimator == NONNEGATIVE, "certificates: there are none for this estimator")
+        if record.estimator == JOINT:
+            counts = asked.get("n_nonzero_coefs"), asked.get("n_nonzero_total")
+            disjoint = bool(asked.get("disjoint"))
+            patterns = Patterns.of(self.d, self.m, *counts, disjoint=disjoint)
+            return [StiefelProblem(self.covariance, self.m, patterns=patterns)]
+        need(record.estimator in ONE_BY_ONE, "certificates: there are none for this estimator")
         k = asked["n_nonzero_coefs"] or default_nonzero_coefs(self.d)
         loadings = placed(record.loadings, record.support, self.d)
         for j, proof in enumerate(record.certificates[: self.m]):
             # In double precision, as they were taken out one after the other.
             exact = placed(proof.weights[:, 0], proof.support, self.d)
+            exact = exact if exact @ loadings[:, j] >= 0 else -exact
             close = np.abs(exact - loadings[:, j]).max() <= 10 * self.loose
             need(close, "loadings: not those of the certificate")
             loadings[:, j] = exact
-        problem = NonnegativeProblem(self.covariance, self.m, k)
-        return list(component_problems(problem, loadings, self.deflation()))
+        problem = self.kind(self.covariance, self.m, k)
+        return component_problems(problem, loadings, self.deflation())
 
-    def deflation(self) -> str:
+    def deflation(self) -> str | None:
         """Return how components were taken out: as asked for, or as the method says."""
         asked = self.record.parameters
         options = asked["solver"] if isinstance(asked["solver"], dict) else {}
-        by_default = getattr(self.method(NonnegativeProblem), "deflation", "remove")
-        found: str = asked["deflation"] or options.get("deflation") or by_default
+        by_default = getattr(self.method(), "deflation", None)
+        found: str | None = asked["deflation"] or options.get("deflation") or by_default
         return found
 
     def problem_at(self, k: int) -> RowSparseProblem:

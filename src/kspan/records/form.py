@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 VERSION = 1
 
 ROW_SPARSE = ("FeatureSparsePCA", "FeatureSparseSelector")
-ORTHONORMAL = (*ROW_SPARSE, "StiefelSparsePCA")
+JOINT = "StiefelSparsePCA"
+ORTHONORMAL = (*ROW_SPARSE, JOINT)
 NONNEGATIVE = "NonnegativeSparsePCA"
-ESTIMATORS = (*ORTHONORMAL, NONNEGATIVE, "ElementSparsePCA")
+# One certificate for each component.
+ONE_BY_ONE = (NONNEGATIVE, "ElementSparsePCA")
+ESTIMATORS = (*ORTHONORMAL, *ONE_BY_ONE)
 
 STATUSES = frozenset(status.value for status in Status)
 
@@ -38,7 +41,9 @@ PARAMETERS: dict[str, Any] = {
     "explained_share": float,
     "include": list[int] | None,
     "exclude": list[int] | None,
-    "n_nonzero_coefs": int | None,
+    "n_nonzero_coefs": int | list[int] | None,
+    "n_nonzero_total": int | None,
+    "disjoint": bool,
     "deflation": str | None,
     "certify": bool | str,
 }

@@ -20,7 +20,7 @@ from kspan.proofs import Certificate, CertificateError
 from kspan.proofs.check.certificate import file_types
 from kspan.records.check import check_record
 from kspan.records.collect import covariance_of, environment, plain_parameters, some_scores
-from kspan.records.form import ROW_SPARSE, VERSION, require_form, require_times
+from kspan.records.form import JOINT, ONE_BY_ONE, ROW_SPARSE, VERSION, require_form, require_times
 from kspan.storage import load_file, load_notes, save_file
 
 
@@ -116,6 +116,18 @@ class FitRecord:
     def is_row_sparse(self) -> bool:
         """Whether all components share their features."""
         return self.estimator in ROW_SPARSE
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether one proof is about all components, each with features of its own."""
+        return self.estimator == JOINT
+
+    @property
+    def is_provable(self) -> bool:
+        """Whether there are certificates for such a fit: not where a penalty says how sparse."""
+        counts = (self.parameters.get(name) for name in ("n_nonzero_coefs", "n_nonzero_total"))
+        by_counts = self.is_joint and any(count is not None for count in counts)
+        return self.is_row_sparse or self.estimator in ONE_BY_ONE or by_counts
 
     @classmethod
     def from_estimator(

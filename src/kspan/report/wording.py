@@ -16,6 +16,7 @@ from kspan.figures.appearance import MINUS, one_line, shorten
 from kspan.progress import Status
 from kspan.proofs.check.certificate import OPTIMAL_GAP, Certificate
 from kspan.records import FitRecord
+from kspan.records.form import NONNEGATIVE
 
 
 def count(number: int, noun: str) -> str:
@@ -101,7 +102,7 @@ _EARLY = {
 
 def title(record: FitRecord) -> str:
     """Return the title of the page."""
-    what = "Nonnegative sparse PCA" if record.estimator.startswith("Nonneg") else "Sparse PCA"
+    what = "Nonnegative sparse PCA" if record.estimator == NONNEGATIVE else "Sparse PCA"
     return f"{what} of {place(record.source)}" if record.source else f"{what}: a report"
 
 
@@ -146,7 +147,8 @@ def proved(record: FitRecord) -> list[str]:
         return [_unproved(record), *and_early]
     if any(proof.lower <= 0 for proof in proofs):
         return ["How much better another choice could be is not known: nothing is explained."]
-    said = [_row_sparse(record) if record.is_row_sparse else _nonnegative(record)]
+    say = _joint if record.is_joint else _row_sparse if record.is_row_sparse else _one_by_one
+    said = [say(record)]
     stopped = [proof.status for proof in proofs if proof.status in _EARLY]
     if stopped and not all(map(_is_optimal, proofs)):
         said.append(f"The proof ended early: {_EARLY[stopped[0]]}. More time may narrow this.")
@@ -159,14 +161,14 @@ def proved(record: FitRecord) -> list[str]:
 
 
 def _unproved(record: FitRecord) -> str:
-    if record.is_row_sparse or record.estimator.startswith("Nonneg"):
+    if record.is_provable:
         return (
             "Whether another choice could explain more is not known: no proof was asked for "
             "(certify=)."
         )
     return (
-        "Whether other components could explain more is not known: for components with features "
-        "of their own and loadings of either sign there are no proofs."
+        "Whether other components could explain more is not known: where a penalty says how sparse "
+        "they are there are no proofs."
     )
 
 
@@ -184,10 +186,27 @@ def _row_sparse(record: FitRecord) -> str:
     return f"{claim}: {_how_sure(record.certificates)}."
 
 
-def _nonnegative(record: FitRecord) -> str:
+def _joint(record: FitRecord) -> str:
+    proof, more = record.certificates[0], "more"
+    patterns = proof.patterns
+    rules = ""
+    if patterns is not None:
+        few, many = int(patterns.limits.min()), int(patterns.limits.max())
+        rules = f" of at most {count(many, 'feature')}" if few == many else " of as many features"
+        if patterns.disjoint:
+            rules += ", none in two of them,"
+    if not _is_optimal(proof):
+        more = f"more than {at_most(_more(proof))} more"
+    can = "have" if more == "more" else "can have"
+    who = f"{count(record.n_components, 'orthonormal component')}{rules}"
+    return f"No other {who} {can} {more} variance: {_how_sure(record.certificates)}."
+
+
+def _one_by_one(record: FitRecord) -> str:
     proofs, m = record.certificates, record.n_components
-    k = count(proofs[0].n_features_to_select, "feature")
-    rules = f"at most {k} and no negative loading"
+    rules = f"at most {count(proofs[0].n_features_to_select, 'feature')}"
+    if record.estimator == NONNEGATIVE:
+        rules += " and no negative loading"
     more = "more"
     if not all(map(_is_optimal, proofs)):
         more = f"more than {at_most(max(map(_more, proofs)))} more"

@@ -124,6 +124,10 @@ class NonnegativeMethod(Method[NonnegativeProblem, LoadingsSolution]):
 AnyMethod = Method[Any, Any]
 
 
+class Unaffordable(ValueError):
+    """A method refuses work beyond a limit of its own."""
+
+
 def checked(default: Value, check: Callable[[str, Any], None]) -> Value:
     """Declare an option that is checked when a method is made.
 

@@ -26,13 +26,21 @@ Reference: Mackey, Deflation Methods for Sparse PCA, NIPS 2008.
 
 from abc import abstractmethod
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from kspan.arrays import FloatArray
-from kspan.covariance import Covariance, MaskedCovariance, UnitCovariance, UpdatedCovariance
+from kspan.covariance import (
+    Covariance,
+    MaskedCovariance,
+    ShiftedCovariance,
+    UnitCovariance,
+    UpdatedCovariance,
+)
+from kspan.covariance.derived import largest_doubts
 from kspan.linalg.rounding import UNIT
 from kspan.problem import LoadingsSolution
 from kspan.progress import Monitor, Status, worst
@@ -41,8 +49,10 @@ from kspan.solvers.method import Method, NonnegativeMethod
 
 DEFLATIONS = ("projection", "schur", "hotelling", "orthogonalized", "generalized", "remove")
 
-# Those that leave a positive semidefinite matrix, and maximise x'Ax for it: what proofs and
-# nonnegative methods need.
+# Those that leave a positive semidefinite matrix, and maximise x'Ax for it, as proofs need.
+PROVABLE_DEFLATIONS = ("projection", "schur", "orthogonalized", "remove")
+
+# Those of them that nonnegative methods have.
 POSITIVE_DEFLATIONS = ("remove", "projection", "orthogonalized")
 
 
@@ -54,6 +64,8 @@ class Deflation:
     current : Covariance
         What is left.
     taken : (d, t) orthonormal directions taken out, by "orthogonalized" and "generalized"
+    lacking : float
+        What is left has no eigenvalue below minus this one, but for rounding.
     """
 
     def __init__(self, covariance: Covariance, kind: str = "projection"):
@@ -62,6 +74,7 @@ class Deflation:
         self.current = covariance
         self.kind = kind
         self.taken: FloatArray = np.empty((covariance.n_features, 0))
+        self.lacking = 0.0
 
     def remove(self, x: FloatArray) -> None:
         """Take the unit vector x out."""
@@ -84,12 +97,12 @@ class Deflation:
         product = self.current.precise_product(x)
         variance = float(x[:, 0] @ product[:, 0])
         if self.kind == "hotelling":
+            self.lacking += hotelling_lack(product[:, 0] + self.lacking * x[:, 0], x[:, 0])
             self.current = UpdatedCovariance(self.current, x, np.array([[-variance]]))
         elif self.kind == "schur":
-            if variance > 0:
-                self.current = UpdatedCovariance(
-                    self.current, product / np.sqrt(variance), np.array([[-1.0]])
-                )
+            if (known := schur_errors(self.current, x[:, 0], product[:, 0], variance)) is not None:
+                column = product / np.sqrt(variance)
+                self.current = UpdatedCovariance(self.current, column, np.array([[-1.0]]), *known)
         else:
             # (I - xx')A(I - xx') = A - x(Ax)' - (Ax)x' + (x'Ax) xx'
             size = float(np.abs(product).max()) or 1.0  # both columns of about the same size
@@ -97,6 +110,39 @@ class Deflation:
             L = np.hstack([x, product / size])
             errors = projection_errors(self.current, x[:, 0], variance, turned)
             self.current = UpdatedCovariance(self.current, L, core, errors)
+
+    def lifted(self) -> "Deflation":
+        """Return the same with as much on the diagonal as it lacks to be positive semidefinite.
+
+        The best unit vector is the same.
+        """
+        if not self.lacking > 0:
+            return self
+        lifted = copy(self)
+        lifted.current, lifted.lacking = ShiftedCovariance(self.current, self.lacking), 0.0
+        return lifted
+
+    def value(self, x: FloatArray) -> float:
+        """Return what a unit vector explains of what is left: what the next one maximises."""
+        if self.kind == "generalized":
+            return _quotient(self, x)
+        used = np.flatnonzero(x)
+        return float(x[used] @ self.current.submatrix(used) @ x[used])
+
+
+def hotelling_lack(product: FloatArray, x: FloatArray) -> float:
+    r"""Return how far below zero an eigenvalue of :math:`A - (x'Ax)\,xx'` can be, from Ax.
+
+    As A is at least :math:`pp'/v`, p = Ax and v = x'Ax, this is at least :math:`pp'/v - v\,xx'`,
+    whose eigenvalues have the sum :math:`t = (\|p\|^2 - v^2)/v` and the product -vt. If s was
+    added to the diagonal of A before, v is larger by s and as much is left: no eigenvalue falls.
+    """
+    variance = float(x @ product)
+    if not variance > 0:
+        return 0.0
+    sum_of_two = max(float(np.sum((product / variance) ** 2)) - 1.0, 0.0) * variance
+    root = np.sqrt(sum_of_two * (sum_of_two + 4 * variance))
+    return float(root - sum_of_two) / 2
 
 
 def projection_errors(
@@ -116,10 +162,48 @@ def projection_errors(
     own = np.sqrt(np.maximum(covariance.diagonal(), 0.0))
     parts = np.sqrt(covariance.product_errors())
     errors = (parts + size * float(size @ parts)) ** 2
-    errors += (x.size + 64) * UNIT * (own + size * np.sqrt(max(variance, 0.0))) ** 2
+    errors += (2 * x.size + 64) * UNIT * (own + size * np.sqrt(max(variance, 0.0))) ** 2
     if turned > 0:
         errors += 4 * turned * (own + float(np.linalg.norm(own))) ** 2
     return errors
+
+
+def schur_errors(
+    covariance: Covariance, x: FloatArray, product: FloatArray, variance: float
+) -> tuple[FloatArray, tuple[float, float]] | None:
+    r"""Return how well :math:`A - qq'` is known, with :math:`q = Ax/\sqrt{v}` and v = x'Ax.
+
+    That is `entry_errors`, and bounds on `psd_slack` and `unseen`. None if v is within a factor of
+    sixteen of its rounding: then nothing is known of what x explains, and there is nothing to take
+    out.
+
+    As in `projection_errors`, the product is off by :math:`\sqrt{p_i}ρ`, and v by
+    :math:`ε = ρ^2` and the rounding of a sum. Let :math:`θ^2 = 4ε/v`, at most 1/4. Then q is off by
+    at most :math:`e_i = θ^2g_i + θ\sqrt{p_i}` where :math:`g_i = \frac32(|q_i| + θ\sqrt{p_i})`
+    is above the true one, and qq' by :math:`e_ig_j + g_ie_j + e_ie_j`. As
+    :math:`θ(\sqrt{p_i}g_j + g_i\sqrt{p_j}) \le (θg_i+\sqrt{p_i})(θg_j+\sqrt{p_j})`, this is of
+    the form :math:`\sqrt{r_ir_j}` with the r below.
+
+    What is left of y is :math:`\min_t (y-tx)'A(y-tx)`, taken on at t = y'Ax/v, so the slack of A
+    counts :math:`\|y-tx\|^2 \le (1+\|Ax\|/v)^2` times; and so does what A has not seen.
+    """
+    size = np.abs(x)
+    parts = np.sqrt(covariance.product_errors())
+    rho = float(size @ parts)
+    off = rho * rho + (np.count_nonzero(x) + 8) * UNIT * float(size @ np.abs(product))
+    if not 16 * off < variance:
+        return None
+    theta = 2 * np.sqrt(off / variance)
+    q = np.abs(product) / np.sqrt(variance)
+    g = 1.5 * (q + theta * parts)
+    slack, unseen = largest_doubts(covariance)
+    errors = parts**2 + 2 * (theta * g) ** 2 + 1.25 * (theta * g + parts) ** 2
+    own = np.sqrt(np.maximum(covariance.diagonal(), 0.0) + slack)
+    errors += (2 * x.size + 64) * UNIT * (own + parts + q) ** 2
+    shares = np.abs(product) / variance + rho * parts / variance  # in this order: no overflow
+    largest = float(shares.max())
+    longer = 1 + 1.5 * largest * float(np.linalg.norm(shares / largest))
+    return errors * (1 + 64 * UNIT), (slack * longer * longer, unseen * longer * longer)
 
 
 # The quotient of the generalized deflation has settled when ρ grows by less than this share.
@@ -173,6 +257,10 @@ class OneByOneMethod(Method[Any, LoadingsSolution]):
                 f"deflation must be one of {list(self.deflations)}, got {self.deflation!r}."
             )
 
+    def component(self, problem: Any, j: int) -> Any:
+        """Return what `find` is told about component j: the problem of all, as a rule."""
+        return problem
+
     @abstractmethod
     def find(
         self, left: UnitCovariance, problem: Any, start: FloatArray | None, monitor: Monitor,
@@ -223,7 +311,8 @@ class OneByOneMethod(Method[Any, LoadingsSolution]):
                 if empty:  # that nothing is left is proved too
                     found.append(_single_feature(found, left))
                 else:
-                    found.append(self._next(problem, left, covariance.unit, inside, rng))
+                    part_of = self.component(problem, len(found))
+                    found.append(self.next_component(part_of, left, covariance.unit, inside, rng))
                 if prove is not None:
                     better = prove(left.current, found[-1].vector, part)
                     found[-1] = replace(found[-1], vector=better)
@@ -243,7 +332,7 @@ class OneByOneMethod(Method[Any, LoadingsSolution]):
             n_iter=sum(component.n_iter for component in found),
         )  # fmt: skip
 
-    def _next(
+    def next_component(
         self, problem: Any, left: Deflation, unit: float, monitor: Monitor,
         rng: np.random.Generator,
     ) -> Component:  # fmt: skip

@@ -101,6 +101,21 @@ def test_a_vector_in_the_span_of_earlier_ones_changes_nothing(rng):
     assert left.taken.shape == (6, 2)
 
 
+@given(seed=st.integers(0, 10_000))
+def test_what_hotellings_deflation_lacks(seed):
+    """No eigenvalue is below what it says; with that on the diagonal it is PSD."""
+    rng = np.random.default_rng(seed)
+    A = random_covariance(rng, 8)
+    left = Deflation(as_covariance(A, kind="covariance"), "hotelling")
+    for x in sparse_unit_vectors(rng, 8, 3):
+        left.remove(x)
+        assert np.linalg.eigvalsh(dense(left.current))[0] >= -left.lacking - 1e-9 * np.abs(A).max()
+        lifted = left.lifted()
+        expected = dense(left.current) + left.lacking * np.eye(8)
+        np.testing.assert_allclose(dense(lifted.current), expected, atol=1e-9 * np.abs(A).max())
+    assert Deflation(left.current, "projection").lifted().current is left.current
+
+
 def test_unknown_deflation(rng):
     with pytest.raises(ValueError, match="deflation must be one of"):
         Deflation(as_covariance(np.eye(3), kind="covariance"), "wishful")

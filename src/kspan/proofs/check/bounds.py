@@ -63,7 +63,7 @@ _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
 
-def _refuses_overflow(
+def refuses_overflow(
     function: Callable[_Arguments, _Result],
 ) -> Callable[_Arguments, _Result]:
     """Turn overflow and failing eigensolvers into `FloatingPointError`."""
@@ -79,7 +79,7 @@ def _refuses_overflow(
     return wrapped
 
 
-def _require_range(*arrays: FloatArray) -> None:
+def require_range(*arrays: FloatArray) -> None:
     """Refuse what is not finite, too large to be honest, or not made of doubles.
 
     Squares of integers may wrap around, and those of complex numbers may be negative.
@@ -139,7 +139,7 @@ def trace_bound(known: KnownMatrix | KnownVariances, m: int, choice: Choice) -> 
     return Bound.of(uncertainty.ky_fan(m), scores, choice)
 
 
-@_refuses_overflow
+@refuses_overflow
 def dual_bound(
     known: KnownMatrix,
     factor: FloatArray | None,
@@ -164,24 +164,37 @@ def dual_bound(
     A, uncertainty = known.A, known.uncertainty
     if factor is None:
         return trace_bound(known, m, choice)
-    n, r = factor.shape
+    n = len(factor)
     if len(A) != n:
         raise FloatingPointError("the factor does not fit the matrix")
-    _require_range(factor)
+    require_range(factor)
     C, offset, error = A, np.zeros(n), 0.0
     if cones is not None:
         C, offset, error = with_cones(A, cones, n if any_size else choice.size - 1)
-    b = np.einsum("ir,ir->i", factor, factor)
-    M = C - factor @ factor.T
-    M = 0.5 * (M + M.T)
-    weight = 6 * float(np.linalg.norm(M) + np.linalg.norm(C)) + (r + 4) * float(b.sum())
-    ky_fan = top_eigenvalue_sum(M, m) + m * (UNIT * weight + error)
-    ky_fan += 8 * UNIT * abs(ky_fan) + uncertainty.ky_fan(m)
-    scores = (b + offset) * (1 + (r + 8) * UNIT) + uncertainty.scores(m)
+    ky_fan = ky_fan_without(C, factor, m) + m * error
+    ky_fan += uncertainty.ky_fan(m)
+    scores = factor_scores(factor, offset) + uncertainty.scores(m)
     return Bound.of(ky_fan, scores, choice)
 
 
-@_refuses_overflow
+def ky_fan_without(C: FloatArray, factor: FloatArray, m: int) -> float:
+    """Upper bound on the sum of the m largest eigenvalues of ``C - FF'``."""
+    r = factor.shape[1]
+    M = C - factor @ factor.T
+    M = 0.5 * (M + M.T)
+    weight = 6 * float(np.linalg.norm(M) + np.linalg.norm(C))
+    weight += (r + 4) * float(np.einsum("ir,ir->", factor, factor))
+    ky_fan = top_eigenvalue_sum(M, m) + m * UNIT * weight
+    return ky_fan + 8 * UNIT * abs(ky_fan)
+
+
+def factor_scores(factor: FloatArray, offset: FloatArray | float = 0.0) -> FloatArray:
+    """Return the diagonal of ``FF'`` and an offset, none of it negative, rounded upwards."""
+    scores: FloatArray = np.einsum("ir,ir->i", factor, factor) + offset
+    return scores * (1 + (factor.shape[1] + 8) * UNIT)
+
+
+@refuses_overflow
 def low_rank_dual_bound(known: KnownFactor, factor: FloatArray, m: int, choice: Choice) -> Bound:
     """``D(FF'; k)`` for ``A = X'X`` with few rows in X: nothing of d×d is formed.
 
@@ -191,7 +204,7 @@ def low_rank_dual_bound(known: KnownFactor, factor: FloatArray, m: int, choice: 
     X = known.X
     n, d = X.shape
     r = factor.shape[1]
-    _require_range(factor)
+    require_range(factor)
     R: FloatArray = np.linalg.qr(np.hstack([X.T, factor]), mode="r")  # type: ignore[assignment]
     signs = np.concatenate([np.ones(n), -np.ones(r)])
     M = (R * signs) @ R.T
@@ -289,7 +302,7 @@ def _row_cones(cones: Cones, n: int, n_others: int) -> tuple[FloatArray, FloatAr
     G, alpha = cones.rows.copy(), cones.alpha.copy()
     if not (G.size or alpha.size):  # no cones
         G, alpha = np.zeros((n, n)), np.zeros(n)
-    _require_range(G, alpha, cones.signs, cones.beta)
+    require_range(G, alpha, cones.signs, cones.beta)
     if G.shape != (n, n) or alpha.shape != (n,) or cones.beta.shape not in ((n,), (0,)):
         raise FloatingPointError("the witness does not fit the matrix")
     np.fill_diagonal(G, 0.0)
@@ -302,7 +315,7 @@ def _row_cones(cones: Cones, n: int, n_others: int) -> tuple[FloatArray, FloatAr
     return G, alpha, beta
 
 
-@_refuses_overflow
+@refuses_overflow
 def with_cones(A: FloatArray, cones: Cones, n_others: int) -> tuple[FloatArray, FloatArray, float]:
     """Return ``A - sym(G) + Diag(α - β)``, with N added, the scores β, and the rounding error.
 
@@ -330,7 +343,7 @@ def with_cones(A: FloatArray, cones: Cones, n_others: int) -> tuple[FloatArray, 
     return C, beta, 8 * UNIT * size
 
 
-@_refuses_overflow
+@refuses_overflow
 def split_bound(
     known: KnownMatrix,
     everywhere: KnownVariances,
@@ -367,7 +380,7 @@ def split_bound(
     """
     places = np.flatnonzero(choice.allowed[inside])
     A, F = known.on(places).A, factor[places]
-    _require_range(F)
+    require_range(F)
     C, inside_scores, error = with_cones(A, cones.on(places), choice.size - 1)
     M = C - F @ F.T
     weight = float(np.trace(A) + (F * F).sum() + np.linalg.norm(C))
@@ -380,7 +393,7 @@ def split_bound(
     return Bound.of(ky_fan + uncertainty.ky_fan(m), scores, choice)
 
 
-@_refuses_overflow
+@refuses_overflow
 def sample_bound(
     known: KnownFactor,
     active: Index,
@@ -413,7 +426,7 @@ def sample_bound(
     X, r = known.X, known.X.shape[0]
     keep = choice.allowed[active]
     active, P = active[keep], vectors[:, keep]
-    _require_range(common, P)
+    require_range(common, P)
     if np.unique(active).size != active.size:
         raise FloatingPointError("the witness names a feature twice")
     metric = _Metric(common, float(floor), r)

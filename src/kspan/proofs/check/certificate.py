@@ -9,11 +9,18 @@ from typing import Any
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.problem import Choice, HasChoice
+from kspan.problem import Choice, HasChoice, Patterns
 from kspan.progress import Status, relative_gap
 
 # All kinds of witnesses are imported here: files may hold any of them.
-from kspan.proofs.check import net_bound, row_sums, screened, tree  # noqa: F401
+from kspan.proofs.check import (  # noqa: F401
+    net_bound,
+    pattern_tree,
+    pattern_witnesses,
+    row_sums,
+    screened,
+    tree,
+)
 from kspan.proofs.check.claims import CertificateError, Part, Witness
 from kspan.proofs.check.witnesses import PathWitness
 from kspan.storage import load_file, save_file
@@ -62,8 +69,11 @@ class Certificate(HasChoice):
     seconds : float
     history : (t, 3) array
         Seconds, lower and upper, as they went.
-    problem : {"row-sparse", "nonnegative"}
+    problem : {"row-sparse", "nonnegative", "orthogonal"}
         The kind of problem that it is about.
+    patterns : Patterns or None
+        Of orthonormal components with supports of their own: how many features each may use. Then
+        `support` has the features of all of them.
     weights : (k, m) array
         Loadings on the support: `lower` is what they explain, rounded downwards.
     data_error : float
@@ -91,6 +101,7 @@ class Certificate(HasChoice):
     problem: str = "row-sparse"
     weights: FloatArray = field(default_factory=lambda: np.empty((0, 0)), repr=False)
     data_error: float = 0.0
+    patterns: Patterns | None = field(default=None, repr=False)
     digest: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
@@ -129,6 +140,8 @@ class Certificate(HasChoice):
 
         From the full-size witnesses that were kept; looser the further k is from theirs.
         """
+        if self.patterns is not None:
+            raise ValueError("Components with features of their own have no bound for another k.")
         n_allowed = self.choice.features.size
         if not self.n_components <= k <= n_allowed:
             raise ValueError(
@@ -170,7 +183,7 @@ class Certificate(HasChoice):
 
 def file_types() -> tuple[type, ...]:
     """Return the classes that a file with certificates may hold."""
-    return (Certificate, Choice, Status, *Part.known)
+    return (Certificate, Choice, Patterns, Status, *Part.known)
 
 
 def _feed(sha: Any, value: Any) -> None:

@@ -11,9 +11,14 @@ from typing import ClassVar
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.problem import NonnegativeProblem, RowSparseProblem
+from kspan.problem import (
+    ElementSparseProblem,
+    NonnegativeProblem,
+    RowSparseProblem,
+    StiefelProblem,
+)
 
-Problem = RowSparseProblem | NonnegativeProblem
+Problem = RowSparseProblem | NonnegativeProblem | StiefelProblem
 
 # Two computations of one number differ by rounding, on machines that add in another order: by less
 # than this share of it. A claim may be this much better than what follows, and no more.
@@ -71,6 +76,17 @@ class Witness(Part, ABC):
         """Return the features in every, and in no, selection that explains `lower` or more."""
         nothing = np.empty(0, dtype=np.intp)
         return nothing, nothing
+
+
+def provable(problem: Problem | ElementSparseProblem) -> Problem:
+    """Return the problem that proofs are about.
+
+    A component with features of its own is a problem with features to share and one to share them.
+    """
+    if isinstance(problem, ElementSparseProblem) and not isinstance(problem, NonnegativeProblem):
+        found: Problem = problem.single()
+        return found
+    return problem
 
 
 # --- comparing

@@ -272,6 +272,7 @@ def _size(problem: Problem) -> float:
     """Return the largest variance that may be chosen, or that may hide in what looks constant."""
     covariance, choice = problem.covariance, problem.choice
     size = float(covariance.diagonal()[choice.allowed].max(initial=0.0))
-    if problem.nonnegative:
-        size = max(size, float(covariance.entry_errors()[~choice.allowed].max(initial=0.0)))
-    return size
+    errors = covariance.entry_errors()
+    # Of what a deflation has cancelled, entries are of the size of their errors.
+    hidden = errors if problem.nonnegative else errors[choice.allowed]
+    return max(size, float(hidden.max(initial=0.0)))

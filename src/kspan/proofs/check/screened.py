@@ -7,6 +7,7 @@ import numpy as np
 
 from kspan.arrays import Index
 from kspan.proofs.check.claims import Problem, Witness, feature_numbers, follow, need
+from kspan.proofs.check.known import data_error
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ class ScreenedWitness(Witness):
         may_go = problem.choice.allowed & ~problem.choice.forced
         need(bool(may_go[removed].all()), "witness: removes what may not be")
         level = float(self.first.levels(problem)[removed].max())
-        follow("level of what is removed", level, self.level)
+        # Another's A differs by its noise, which is left off when features are called settled.
+        follow("level of what is removed", level, self.level, data_error(problem)[1])
         rest = rest_of(problem, removed)
         return level if rest is None else max(level, self.rest.evaluate(rest))
 

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from kspan.problem import ElementSparseProblem
 from kspan.progress import Status
 from kspan.proofs.check.certificate import OPTIMAL_GAP, Certificate
 from kspan.proofs.check.claims import (
@@ -14,18 +15,22 @@ from kspan.proofs.check.claims import (
     feature_numbers,
     follow,
     need,
+    provable,
     reach,
 )
 from kspan.proofs.check.known import data_error
 
 
-def verify(problem: Problem, certificate: Certificate) -> tuple[float, float]:
+def verify(
+    problem: Problem | ElementSparseProblem, certificate: Certificate
+) -> tuple[float, float]:
     """Recompute the bounds of a certificate; raise at the first number that does not follow.
 
     Parameters
     ----------
-    problem : RowSparseProblem or NonnegativeProblem
-        The problem that the certificate is to be about.
+    problem : RowSparseProblem, NonnegativeProblem or ElementSparseProblem
+        The problem that the certificate is to be about; the last two with one component, see
+        `kspan.solving.component_problems`.
     certificate : Certificate
 
     Returns
@@ -51,6 +56,7 @@ def verify(problem: Problem, certificate: Certificate) -> tuple[float, float]:
     >>> round(lower, 6), certificate.status.value
     (4.391046, 'optimal')
     """
+    problem = provable(problem)
     _same_problem(problem, certificate)
     problem.covariance.ensure_psd()
     witness = certificate.witness
@@ -105,6 +111,9 @@ def _same_problem(problem: Problem, certificate: Certificate) -> None:
     ):
         need(np.array_equal(mine, its), f"{what}: differs between problem and certificate")
     need(problem.choice.same_as(certificate.choice), "choice: differs from the problem's")
+    patterns, its_own = getattr(problem, "patterns", None), certificate.patterns
+    same = its_own is None if patterns is None else patterns.same_as(its_own)
+    need(same, "patterns: differ from the problem's")
 
 
 def _lower(problem: Problem, certificate: Certificate) -> float:

@@ -23,7 +23,7 @@ from kspan.parallel import in_order
 from kspan.progress import Monitor
 from kspan.proofs.check.claims import Problem
 from kspan.proofs.check.known import KnownMatrix
-from kspan.proofs.search.node_steps import Given, NodeSteps, advance
+from kspan.proofs.search.node_steps import Given, advance
 from kspan.proofs.search.proof import Heuristic
 from kspan.proofs.search.tree_state import Budgets, Fork, Keeper, Node, TreeState
 
@@ -42,6 +42,7 @@ class BranchAndBound:
     keeper : writes checkpoints
     ceiling : a bound that holds anyway, for reports
     n_jobs : how many nodes at a time, see ``kspan.parallel``
+    given, ask : what nodes share, and who is asked for better points, where the steps are others
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class BranchAndBound:
         problem: Problem,
         state: TreeState,
         known: KnownMatrix,
-        steps: type[NodeSteps],
+        steps: Any,
         *,
         heuristic: Heuristic | None,
         budgets: Budgets,
@@ -57,9 +58,12 @@ class BranchAndBound:
         keeper: Keeper | None = None,
         ceiling: float = np.inf,
         n_jobs: int | None = None,
+        given: Any = None,
+        ask: Any = None,
     ):
         self.problem, self.s, self.steps = problem, state, steps
-        self.given = Given.of(problem, known, budgets)
+        self.given = Given.of(problem, known, budgets) if given is None else given
+        self.asked = self.ask if ask is None else ask
         self.heuristic, self.budgets, self.monitor = heuristic, budgets, monitor
         self.keeper, self.ceiling, self.n_jobs = keeper, ceiling, n_jobs
         self.seconds_before = state.seconds
@@ -78,9 +82,9 @@ class BranchAndBound:
         inner = self.monitor.inner(quiet=True)
         return self.heuristic(self.problem, scores, choice, inner)
 
-    def at(self, fork: Fork) -> NodeSteps:
+    def at(self, fork: Fork) -> Any:
         """Return the steps on a node, in this process and with a heuristic to ask."""
-        return self.steps(self.given, fork, self.monitor.inner(quiet=True), self.ask)
+        return self.steps(self.given, fork, self.monitor.inner(quiet=True), self.asked)
 
     def round(self) -> None:
         """Work on a few nodes. When that is interrupted, nothing has happened."""

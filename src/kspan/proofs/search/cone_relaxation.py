@@ -66,6 +66,41 @@ class ConeSnapshot(Part):
         return ConeSnapshot(np.vstack([*blocks, self.state[3 * t, keep]]), self.rho)
 
 
+@dataclass(frozen=True, eq=False)
+class Aims:
+    """What the blocks want P and z to be; the diagonal of P and z belong together.
+
+    There they minimise ``weight_p (p - aim)² + weight_s (z - p - aim)²``.
+
+    Parameters
+    ----------
+    P : (t, t) array, right off the diagonal
+    p, s : (t,) the aims for the diagonals of P and S
+    weight_p, weight_s : their weights
+    """
+
+    P: NDArray[Any]
+    p: NDArray[Any]
+    s: NDArray[Any]
+    weight_p: float
+    weight_s: float
+
+    @property
+    def z(self) -> NDArray[Any]:
+        """Where z would be if nothing else was asked of it."""
+        return self.p + self.s
+
+    @property
+    def curvature(self) -> float:
+        """What it costs to move z elsewhere, in units of ρ."""
+        return self.weight_p * self.weight_s / (self.weight_p + self.weight_s)
+
+    @property
+    def share_of_s(self) -> float:
+        """How far p goes along with z."""
+        return self.weight_s / (self.weight_p + self.weight_s)
+
+
 class ConeRelaxation:
     """The iteration; any step carries a witness.
 
@@ -78,6 +113,9 @@ class ConeRelaxation:
     nonnegative : whether P ≥ 0
     start : ConeSnapshot to go on from
     near : places of a good support, for the first point when there is no start
+    copies : components with the same choice whose P are added up; z counts who has a feature
+    cap : the most components that may have a feature, `copies` by default
+    dtype : float32, or float64 where few features leave time for more digits
     """
 
     def __init__(
@@ -90,24 +128,28 @@ class ConeRelaxation:
         nonnegative: bool = False,
         start: ConeSnapshot | None = None,
         near: Index | None = None,
+        copies: int = 1,
+        cap: int | None = None,
+        dtype: type[np.floating[Any]] = np.float32,
     ):
         t, k = len(A), choice.size
+        self.copies, self.cap, self.dtype = copies, copies if cap is None else cap, dtype
         self.A, self.m, self.k, self.t = A, m, k, t
         self.forced, self.nonnegative = choice.forced, nonnegative
         self.rewards = np.empty(0) if rewards is None else rewards
         self.unit = float(np.linalg.norm(A)) / np.sqrt(m) or 1.0
         self.rho = RHO_START * self.unit
-        self._small = A.astype(np.float32)
+        self._small = A.astype(dtype)
         self._diagonal = np.diag_indices(t)
         if start is None:
             state = self._first_state(near)
         else:
             state, self.rho = start.state.copy(), start.rho
-        self.z: NDArray[Any] = np.zeros(t, dtype=np.float32)  # known after a step, as is P
+        self.z: NDArray[Any] = np.zeros(t, dtype=dtype)  # known after a step, as is P
         self.P: NDArray[Any] = state[:t]
         self._state = state
         self._ranks = 4 * m + 8, 40  # guesses for the two partial eigensolves
-        self._anderson = Anderson(MEMORY, state.size, np.float32)
+        self._anderson = Anderson(MEMORY, state.size, dtype)
         self.n_iter = self.n_eigensolves = 0
 
     def _first_state(self, near: Index | None) -> NDArray[Any]:
@@ -117,26 +159,26 @@ class ConeRelaxation:
         B = A the bound is the sum of the largest variances, which says most when m is large.
         """
         t, m, k, diagonal = self.t, self.m, self.k, self._diagonal
-        P, z = np.eye(t) * (m / t), np.full(t, min(k / t, 1.0))
+        P, z = np.eye(t) * (m / t), np.full(t, min(self.copies * k / t, self.cap))
         if near is not None:
             V = np.linalg.eigh(self.A[np.ix_(near, near)])[1][:, -m:]
             P *= 1 - KNOWN_SHARE
             P[np.ix_(near, near)] += KNOWN_SHARE * (V @ V.T)
             z *= 1 - KNOWN_SHARE
             z[near] += KNOWN_SHARE
-        state = np.empty((3 * t + 1, t), dtype=np.float32)
+        state = np.empty((3 * t + 1, t), dtype=self.dtype)
         state[:t], state[t : 2 * t], state[2 * t : 3 * t] = P, np.diag(z) - P, P
         state[3 * t] = z - P[diagonal]
         if not self.nonnegative:
-            B = np.float32((1 - 0.5 / m) / self.rho) * self._small
+            B = self.dtype((1 - 0.5 / m) / self.rho) * self._small
             state[:t] -= B
             state[t : 2 * t] -= B
         return state
 
     def step(self) -> None:
         """One iteration."""
-        dtype, state = np.float32, self._state
-        block = self._project_blocks(state)
+        dtype, state = self.dtype, self._state
+        block = self.project_blocks(state)
         consensus = self._consensus(2 * block - state)
         image = state + dtype(RELAXATION) * (consensus - block)
         state = self._anderson.propose(state, image).astype(dtype, copy=False)
@@ -148,7 +190,7 @@ class ConeRelaxation:
             self._anderson.clear()
         self._state = state
 
-    def _project_blocks(self, state: NDArray[Any]) -> NDArray[Any]:
+    def project_blocks(self, state: NDArray[Any]) -> NDArray[Any]:
         """Project P, S and the cones, each on its own set; keep the duals of this step."""
         from kspan.linalg.support_cones import project_support_cones  # compiled when it is used
 
@@ -157,7 +199,7 @@ class ConeRelaxation:
         v_cone, v_y = state[2 * t : 3 * t], state[3 * t]
         rank_fantope, rank_negative = self._ranks
         block[:t], rank_fantope = project_fantope(
-            state[:t] + self._small / np.float32(self.rho), self.m, rank_fantope
+            state[:t] + self._small / self.dtype(self.rho), self.m, rank_fantope
         )
         cut = negative_part(state[t : 2 * t], rank_negative)
         # With room to grow: a guess that is too small costs a second solve.
@@ -177,21 +219,40 @@ class ConeRelaxation:
         return block
 
     def _consensus(self, reflected: NDArray[Any]) -> NDArray[Any]:
-        """Project on the consensus.
+        """Project on the consensus."""
+        aims = self.aims(reflected)
+        filled = self.cap * fill_capped(
+            aims.z / self.cap, self.rho * aims.curvature, self.copies * self.k / self.cap,
+            self.forced, self.rewards,
+        )  # fmt: skip
+        return self.agree(reflected, aims, filled)
 
-        Off the diagonal P = p, S = -p, W = p; on it P = p, S = z - p.
+    def aims(self, reflected: NDArray[Any], link: NDArray[Any] | None = None) -> "Aims":
+        """Return what the blocks want the consensus to be.
+
+        Parameters
+        ----------
+        reflected : (3t+1, t) the blocks
+        link : (t, t) one more block that is to equal P
         """
         t, w, diagonal = self.t, CONE_WEIGHT, self._diagonal
         a, b, c = reflected[:t], reflected[t : 2 * t], reflected[2 * t : 3 * t]
-        P = (a - b + w * (c + c.T)) / (2 + 2 * w)
+        P, on_p, weight = a - b + w * (c + c.T), a[diagonal] + w * c[diagonal], 1 + w
+        if link is not None:
+            P, on_p, weight = P + link, on_p + link[diagonal], weight + 1
+        on_s = (b[diagonal] + w * reflected[3 * t]) / (1 + w)
+        return Aims(P / (weight + 1 + w), on_p / weight, on_s, weight, 1 + w)
+
+    def agree(self, reflected: NDArray[Any], aims: "Aims", z: NDArray[Any]) -> NDArray[Any]:
+        """Return the consensus with a given z.
+
+        Off the diagonal P = p, S = -p, W = p; on it P = p, S = z - p.
+        """
+        t, diagonal, P = self.t, self._diagonal, aims.P
         if self.nonnegative:
             np.maximum(P, 0.0, out=P)
-        on_p = (a[diagonal] + w * c[diagonal]) / (1 + w)
-        on_s = (b[diagonal] + w * reflected[3 * t]) / (1 + w)
-        curvature = self.rho * (1 + w) / 2
-        filled = fill_capped(on_p + on_s, curvature, self.k, self.forced, self.rewards)
-        z = filled.astype(np.float32)
-        P[diagonal] = on_p - 0.5 * (on_p + on_s - z)
+        z = z.astype(self.dtype, copy=False)
+        P[diagonal] = aims.p - aims.share_of_s * (aims.z - z)
         consensus = np.empty_like(reflected)
         consensus[:t], consensus[2 * t : 3 * t] = P, P
         consensus[t : 2 * t] = -P

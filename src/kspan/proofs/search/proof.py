@@ -9,15 +9,16 @@ import numpy as np
 
 from kspan.arrays import FloatArray, Index
 from kspan.linalg.rounding import IMPROVEMENT
-from kspan.problem import Candidate, Choice
+from kspan.problem import Candidate, Choice, StiefelProblem
 from kspan.progress import Monitor, Status, relative_gap
 from kspan.proofs.check.certificate import OPTIMAL_GAP, Certificate
 from kspan.proofs.check.claims import CertificateError, Problem, Witness
 from kspan.proofs.check.known import KnownMatrix, data_error
 from kspan.proofs.check.witnesses import PathWitness, TraceWitness
 
-# problem, scores of all features, which of them may be chosen, monitor -> a support
-Heuristic = Callable[[Any, FloatArray, Choice, Monitor], Index]
+# problem, scores of all features, which of them may be chosen, monitor -> a support; or loadings
+# for scores, and to loadings, where each component has features of its own
+Heuristic = Callable[[Any, FloatArray, Choice, Monitor], Any]
 
 
 @dataclass
@@ -81,6 +82,7 @@ class Proof:
 
     def consider(self, support: Index) -> None:
         """Take the best point on a support if it is better."""
+        assert not isinstance(self.problem, StiefelProblem)  # a support says too little there
         found = self.problem.refit(np.sort(support))
         if found.objective > self.best.objective * (1 + IMPROVEMENT):
             self.best = found
@@ -128,4 +130,5 @@ class Proof:
             n_eigensolves=self.n_eigensolves, n_nodes=self.n_nodes, seconds=self.history[-1][0],
             history=np.array(self.history, dtype=np.float64), problem=problem.kind,
             weights=self.best.weights, data_error=error,
+            patterns=getattr(problem, "patterns", None),
         )  # fmt: skip

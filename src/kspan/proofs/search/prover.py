@@ -10,6 +10,8 @@
 
 A level is a list of steps, each of which may lower the bound of a `Proof`. What differs between
 kinds of problems is which steps there are, and which relaxation they use: a `Prover` of each.
+Orthonormal components with supports of their own are bounded by proofs about shared features, and
+relaxed as a whole where A can be.
 Bounds for loadings of either sign hold for nonnegative ones too.
 """
 
@@ -26,12 +28,29 @@ import numpy as np
 
 from kspan.arrays import FloatArray
 from kspan.linalg.machine import one_blas_thread
-from kspan.problem import Candidate, Choice, NonnegativeProblem, RowSparseProblem
+from kspan.linalg.rounding import IMPROVEMENT
+from kspan.problem import (
+    Candidate,
+    Choice,
+    ElementSparseProblem,
+    NonnegativeProblem,
+    Patterns,
+    RowSparseProblem,
+    StiefelProblem,
+)
 from kspan.progress import Monitor, relative_gap
 from kspan.proofs.check.bounds import Cones
 from kspan.proofs.check.certificate import Certificate
 from kspan.proofs.check.claims import Problem, Witness
 from kspan.proofs.check.known import KnownMatrix
+from kspan.proofs.check.pattern_tree import counted_patterns
+from kspan.proofs.check.pattern_witnesses import (
+    SharedWitness,
+    SumWitness,
+    shared_problem,
+    single_problem,
+    single_sizes,
+)
 from kspan.proofs.check.row_sums import MATRIX_LIMIT, AbsoluteRows, row_levels
 from kspan.proofs.check.screened import ScreenedWitness, rest_of
 from kspan.proofs.check.tree import NodeWitness
@@ -41,6 +60,12 @@ from kspan.proofs.search.closed_forms import prove_by_closed_forms, prove_by_net
 from kspan.proofs.search.cone_relaxation import ConeRelaxation
 from kspan.proofs.search.node_steps import NodeSteps, value_of
 from kspan.proofs.search.nonnegative_search import NonnegativeSteps
+from kspan.proofs.search.pattern_tree_search import (
+    PatternGiven,
+    PatternNode,
+    PatternState,
+    PatternSteps,
+)
 from kspan.proofs.search.proof import Heuristic, Proof
 from kspan.proofs.search.relaxation import Relaxation
 from kspan.proofs.search.row_search import prove_by_rows
@@ -111,7 +136,8 @@ def level_of(certify: bool | str, problem_type: type) -> str | None:
 
 def levels_of(problem_type: type) -> tuple[str, ...]:
     """Return the levels of proof that there are for a kind of problem."""
-    prover = PROVERS.get(problem_type)
+    # What is proved of components with features of their own is one at a time.
+    prover = PROVERS.get(RowSparseProblem if problem_type is ElementSparseProblem else problem_type)
     return () if prover is None else prover.levels
 
 
@@ -435,7 +461,140 @@ class NonnegativeProver(Prover):
         return relax.witness()
 
 
+class PatternProver(Prover):
+    """Proofs about orthonormal components with supports of their own."""
+
+    node_steps = NodeSteps  # of the proofs about shared features that it rests on
+
+    @property
+    def patterns(self) -> Patterns:
+        """How many features each component may use."""
+        return counted_patterns(self.problem)
+
+    def plan(self, level: str) -> list[Step]:
+        """See `Prover.plan`."""
+        if level == "fast" or not self.is_dense:
+            return [partial(self.shared, level), partial(self.singles, level)]
+        # Few features in all say more than each component for itself, which the search knows.
+        return [partial(self.shared, "tight"), partial(self.whole, level)]
+
+    def shared(self, level: str) -> None:
+        """A bound for as many features as all components use, if they shared them."""
+        inner = self.about(shared_problem(self.problem), level)
+        self.proof.offer(inner.upper, SharedWitness(inner.witness))
+
+    def singles(self, level: str) -> None:
+        """Bounds for each component by itself, without orthogonality."""
+        found = [
+            self.about(single_problem(self.problem, size), level)
+            for size in single_sizes(self.problem)
+        ]
+        witness = SumWitness([inner.witness for inner in found])
+        self.proof.offer(witness.evaluate(self.problem), witness)
+
+    def about(self, problem: RowSparseProblem, level: str) -> Proof:
+        """Prove what can be proved of a problem about shared features, in a part of the time."""
+        proof, d = self.proof, self.problem.n_features
+        monitor = proof.monitor.inner(quiet=True, share=0.25)
+        heuristic = getattr(proof.heuristic, "shared", None)
+        scores = np.sum(proof.best.loadings(d) ** 2, axis=1)
+        support = problem.select(scores + 1e-6 * problem.covariance.diagonal() / self.known_size)
+        if heuristic is not None and level != "fast":
+            support = heuristic(problem, scores, problem.choice, monitor)
+        inner = Proof(problem, problem.refit(np.sort(support)), monitor, heuristic)
+        prove_by_trace(inner)
+        options = replace(self.options, checkpoint=None, k_grid=())
+        RowSparseProver(inner, options).work(level)
+        proof.n_eigensolves += inner.n_eigensolves
+        proof.hurried = proof.hurried or (monitor.stopped is not None and not self.is_dense)
+        return inner
+
+    @property
+    def known_size(self) -> float:
+        """The largest variance."""
+        return float(self.problem.covariance.diagonal().max()) or 1.0
+
+    def tree(self, max_nodes: int) -> None:
+        """Search up to a number of nodes, from a checkpoint if there is one."""
+        proof, known, patterns = self.proof, self.proof.known, self.patterns
+        keeper = self.keeper(known)
+        loadings = proof.best.loadings(self.problem.n_features)
+        lower, ceiling = proof.lower / known.scale, min(proof.upper, proof.ceiling)
+        state = PatternState.at_root(known, patterns, loadings, lower, 4 * ceiling / known.scale)
+        kept = None if keeper is None else keeper.load()
+        if isinstance(kept, PatternState):
+            if lower > kept.lower:
+                kept.lower, kept.support = lower, loadings
+            state = kept
+            proof.history.clear()
+        proof.seconds_before = state.seconds
+        error = known.uncertainty.total(self.m, self.choice)
+        budgets = replace(self.budgets, max_nodes=max_nodes)
+        search = BranchAndBound(
+            self.problem, state, known, PatternSteps, heuristic=None, monitor=proof.monitor,
+            budgets=budgets, keeper=keeper, ceiling=ceiling, n_jobs=self.options.n_jobs,
+            given=PatternGiven(known, patterns, budgets, error), ask=self.better_near,
+        )  # fmt: skip
+        done = search.run()
+        assert isinstance(done, PatternState)
+        proof.hurried = search.hurried
+        self.consider_loadings(done.support)
+        if done.upper * known.scale < proof.upper:
+            proof.offer(done.upper * known.scale, done.witness())
+        proof.n_nodes += done.n_nodes
+        proof.n_eigensolves += done.n_eigensolves
+        proof.history += done.history
+
+    def better_near(self, _: PatternNode, guess: FloatArray) -> tuple[float, FloatArray] | None:
+        """Ask for loadings near relaxed ones; return them with what they explain at least."""
+        heuristic = self.proof.heuristic
+        if heuristic is None:
+            return None
+        monitor = self.proof.monitor.inner(quiet=True)
+        loadings: FloatArray = heuristic(self.problem, guess, self.choice, monitor)
+        support = np.flatnonzero(loadings.any(axis=1))
+        try:
+            value = self.problem.claimed_value(support, loadings[support])
+        except ValueError:  # not as orthonormal as it should be
+            return None
+        return value / self.proof.known.scale, loadings
+
+    def consider_loadings(self, loadings: FloatArray) -> None:
+        """Take loadings as the best point if they are; alike components by their variances."""
+        support = np.flatnonzero(loadings.any(axis=1))
+        weights = loadings[support]
+        image = self.problem.covariance.matmat(weights, support)[support]
+        variances = np.maximum(np.sum(weights * image, axis=0), 0.0)
+        order = np.arange(self.m)
+        for limit in np.unique(self.patterns.limits):
+            alike = np.flatnonzero(self.patterns.limits == limit)
+            order[alike] = alike[np.argsort(-variances[alike], kind="stable")]
+        found = Candidate(support, np.ascontiguousarray(weights[:, order]), variances[order])
+        if found.objective > self.proof.best.objective * (1 + IMPROVEMENT):
+            self.proof.best = found
+
+    def keeper(self, known: KnownMatrix) -> Keeper | None:
+        """See `Prover.keeper`; which patterns are searched is part of the problem."""
+        keeper = super().keeper(known)
+        if keeper is None:
+            return None
+        sha = hashlib.sha256((keeper.fingerprint + digest(self.patterns)).encode())
+        return replace(keeper, fingerprint=sha.hexdigest())
+
+    def keep_path(self, known: KnownMatrix, witnesses: list[NodeWitness]) -> None:
+        """There is no path over one number of features here."""
+
+    def lower_bound(self, known: KnownMatrix) -> float:
+        """See `Prover.lower_bound`."""
+        return self.proof.lower / known.scale
+
+    def path_factor(self, known: KnownMatrix, choice: Choice) -> Factor | None:
+        """See `Prover.path_factor`."""
+        return None
+
+
 PROVERS: dict[type, type[Prover]] = {
+    StiefelProblem: PatternProver,
     RowSparseProblem: RowSparseProver,
     NonnegativeProblem: NonnegativeProver,
 }

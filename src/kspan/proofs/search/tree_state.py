@@ -11,8 +11,10 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from heapq import nsmallest
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index
 from kspan.problem import Choice
@@ -50,6 +52,10 @@ class Budgets:
     clearly_smaller: float = 0.15  # a new start pays when this share of a node is settled
     cone_iter: int = 800  # ADMM steps at the root of a nonnegative problem
     cone_node_iter: int = 160  # and in its other nodes
+    pattern_root_iter: int = 600  # ADMM steps at the root of a search over patterns
+    pattern_iter: int = 240  # and in its other nodes
+    pattern_patience: float = 0.06  # stop when 45 steps close less than this share of the gap
+    pattern_hints: int = 8  # one node of so many leads to loadings
     cone_patience: float = 0.1  # stop when 60 steps close less than this share of the gap
     newton_limit: int = 1000  # features up to which Newton's method relaxes A, at O(d³) a step
     dense_limit: int = 2500  # up to which A is relaxed as a whole: cones take 60 d² numbers
@@ -105,7 +111,7 @@ class TreeState(Part):
     """State of a search. All values are in units of `scale`, `lower` rounded downwards."""
 
     scale: float
-    support: Index
+    support: NDArray[Any]  # features, or loadings where each component has its own
     lower: float
     upper: float = math.inf
     settled: float = -math.inf  # largest bound of what is closed or cut off

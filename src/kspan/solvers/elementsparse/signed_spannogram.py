@@ -43,7 +43,7 @@ from kspan.linalg.spannogram_sweep import (
 )  # fmt: skip
 from kspan.problem import Candidate, ElementSparseProblem, RowSparseProblem
 from kspan.progress import Monitor, Status
-from kspan.solvers.method import ElementSparseMethod, counted
+from kspan.solvers.method import ElementSparseMethod, Unaffordable, counted
 from kspan.solvers.one_by_one import Component, OneByOneMethod
 from kspan.solvers.starts import beyond_rank, low_rank_factor
 
@@ -172,10 +172,10 @@ def _objective(candidate: Candidate) -> float:
 def require_affordable(
     n_vertices: int, seconds: float, limit: int | None, *, n_features: int, rank: int, other: str
 ) -> None:
-    """Raise `ValueError` when there are more vertices than the limit."""
+    """Raise `Unaffordable`, a `ValueError`, when there are more vertices than the limit."""
     if limit is None or n_vertices <= limit:
         return
-    raise ValueError(
+    raise Unaffordable(
         f"The spannogram of rank {rank} of the {n_features:,} features that could not be ruled "
         f"out has {n_vertices:,} vertices, about {_in_words(seconds)} on one core; the limit is "
         f"max_vertices={limit:,}. Lower the rank, use {other}, or raise max_vertices."

@@ -1,203 +1,121 @@
-r"""Exactly k features in each component: λ by bisection, then trimmed and refitted.
+r"""Counts by a penalty: α is bisected until the counts are about right, then the rest is trimmed.
 
-Steps: α is bisected (on a logarithmic scale, each solve starting from the last one) towards the
-largest one at which every component has at least k features; at each α on the way, the k largest
-loadings of each component are kept, made orthonormal within that pattern, and the variance is
-raised there. Two more patterns come from TPower, one component at a time. From the best three,
-exchange steps go on: the k features of each component with the largest entries of AV make the next
-pattern, as long as the variance grows.
+Steps: α is bisected on a logarithmic scale, each run of the loop starting where the last one ended,
+towards the largest one at which the components have as many features in all as they may have. Of
+all runs on the way, the one whose number is nearest counts: the largest loadings of each component
+are kept, as many as it may have, and made orthonormal within that pattern. Nothing is fitted there.
 
 Two components that share exactly one feature cannot be orthogonal: one of them gives it up and
 takes its next best feature.
 
 Cost: a dozen runs of the splitting loop. Passes over the data: two a step of each.
 
-Guarantee: k features in each component, orthonormal to 1e-10.
-
-Differs from the paper in: the paper varies λ until the counts are about right, and does not say
-how it equalises them.
+The paper varies λ until the counts are about right, and does not say how it equalises them.
 """
 
 import numpy as np
 
 from kspan.arrays import FloatArray, Mask
-from kspan.linalg.selection import top_k
-from kspan.problem import RowSparseProblem
-from kspan.problem.choice import is_count
+from kspan.problem import Patterns
 from kspan.progress import Deadline, Status
-from kspan.solvers.one_by_one import Deflation
-from kspan.solvers.rowsparse.tpower import leading_vector
 from kspan.solvers.stiefel.joint import Joint
-from kspan.solvers.stiefel.pattern import orthonormal_on, patience
+from kspan.solvers.stiefel.pattern import drop_lone_overlaps, orthonormal_on, patience
 from kspan.solvers.stiefel.splitting import Split
 
 N_ALPHAS = 10
-N_EXCHANGED = 3  # of the best patterns
-MAX_EXCHANGES = 30
 
 
-def with_cardinality(solver: Joint, begin: Split, k: int) -> tuple[FloatArray, Status]:
-    """Find orthonormal loadings with k features in each component.
+def with_counts(solver: Joint, begin: Split, patterns: Patterns) -> tuple[FloatArray, Status]:
+    """Find orthonormal loadings on a feasible pattern.
 
     Parameters
     ----------
     solver : the problem; its α is not used
-    begin : where the first run begins
-    k : features in each component
+    begin : where the first run begins, from one start
+    patterns : that are feasible
     """
-    d, r = begin.V.shape[1:]
-    if not (is_count(k) and 1 <= k <= d):
-        raise ValueError(f"n_nonzero_coefs must be an integer between 1 and {d}, got {k!r}.")
-    if k * r > d and k < r:
-        raise ValueError(
-            f"n_nonzero_coefs={k} is too small: {r} orthonormal components on {d} features need "
-            f"{r} features each, or {k * r} features in all."
-        )
-    found = _Patterns(solver, k)
-    for init in ("low-rank", "variance"):
-        one_by_one = _one_by_one(solver, k, init)
-        if one_by_one is not None:
-            found.add(np.abs(one_by_one), one_by_one)
-    found.bisect(begin)
-    return found.best(), solver.monitor.stopped or Status.COMPLETED
+    runs = bisected(solver, begin, patterns.total)
+    _, scores, V = min(runs, key=lambda run: run[0])
+    U, _ = trimmed(scores, V, patterns, patience(solver.monitor))
+    return U, solver.monitor.stopped or Status.COMPLETED
 
 
-class _Patterns:
-    """Loadings with k features in each component, and their objectives."""
+def bisected(
+    solver: Joint, begin: Split, total: int
+) -> list[tuple[int, FloatArray, FloatArray]]:  # fmt: skip
+    """Bisect α; of every run, and each of its starts, return scores of the entries and V.
 
-    def __init__(self, solver: Joint, k: int):
-        self.solver, self.k = solver, k
-        self.found: list[tuple[float, FloatArray]] = []
-        self.late = False  # one more was tried after the end of the time
-
-    def add(self, scores: FloatArray, U: FloatArray) -> None:
-        """Take in what there is near U on the best-scored features, unless time is up."""
-        over = self.solver.monitor.out_of_time()
-        if over and (self.found or self.late):
-            return
-        self.late = over
-        self._descend(trim(scores, U, self.k, patience(self.solver.monitor)))
-
-    def _descend(self, trimmed: tuple[FloatArray, Mask] | None) -> None:
-        if trimmed is not None:
-            W, value = self.solver.descend(*trimmed, alpha=0.0)
-            self.found.append((value, W))
-
-    def bisect(self, begin: Split) -> None:
-        """Bisect α; every run on the way, from where the last one ended, gives patterns."""
-        high = self.solver.problem.largest_alpha / self.solver.unit
-        low = 1e-4 * high
-        for _ in range(N_ALPHAS):
-            alpha = float(np.sqrt(low * high))
-            state = self.solver.run_at(alpha, begin)
-            counts = np.count_nonzero(state.Y, axis=1)  # (s, r)
-            for V, Y in zip(state.V, state.Y, strict=True):
-                self.add(np.where(Y != 0, np.abs(V) + 1.0, np.abs(V)), V)
-            begin = Split.at(state.V)
-            if self.solver.monitor.stopped:
-                break
-            if (counts.min(axis=1) >= self.k).any():
-                low = alpha
-            else:
-                high = alpha
-        if not self.found:
-            blocks = coordinate_blocks(self.solver.product(begin.V[0]), self.k)
-            self._descend((blocks, blocks != 0))
-
-    def best(self) -> FloatArray:
-        """Return the best loadings after exchanges from the best few."""
-        self.found.sort(key=lambda pair: pair[0])
-        ends = [_exchange(self.solver, V, value, self.k) for value, V in self.found[:N_EXCHANGED]]
-        return min(ends, key=lambda pair: pair[0])[1]
-
-
-def _one_by_one(solver: Joint, k: int, init: str) -> FloatArray | None:
-    """Return components with k features each by TPower and deflation: near, but not orthogonal.
-
-    None when time is up before the last of them.
+    With how far the number of nonzero entries is from `total`. Entries that are not zero in the
+    sparse half score above all others.
     """
-    left = Deflation(solver.problem.covariance, "projection")
-    r = solver.problem.n_components
-    loadings = np.zeros((solver.problem.n_features, r))
-    for j in range(r):
-        if solver.monitor.out_of_time():
-            return None
-        run = leading_vector(
-            RowSparseProblem(left.current, 1, k), init=init, rng=np.random.default_rng(0),
-            monitor=solver.monitor,
-        )  # fmt: skip
-        loadings[:, j] = run.best.loadings(len(loadings))[:, 0]
-        left.remove(loadings[:, j])
-    return loadings
-
-
-def _exchange(solver: Joint, V: FloatArray, value: float, k: int) -> tuple[float, FloatArray]:
-    """Move to the pattern of the largest entries of SV while that helps."""
-    for _ in range(MAX_EXCHANGES):
-        if solver.monitor.out_of_time():
+    high = solver.problem.largest_alpha / solver.unit
+    low = 1e-4 * high
+    runs: list[tuple[int, FloatArray, FloatArray]] = []
+    for _ in range(N_ALPHAS):
+        alpha = float(np.sqrt(low * high))
+        state = solver.run_at(alpha, begin)
+        counts = np.count_nonzero(state.Y, axis=(1, 2))
+        for count, V, Y in zip(counts, state.V, state.Y, strict=True):
+            scores = np.where(Y != 0, np.abs(V) + 1.0, np.abs(V))
+            runs.append((abs(int(count) - total), scores, V.copy()))
+        begin = Split.at(state.V)
+        if solver.monitor.stopped:
             break
-        image = solver.product(V)
-        trimmed = trim(np.abs(image), image, k, patience(solver.monitor))
-        if trimmed is None:
-            break
-        W, lower = solver.descend(*trimmed, alpha=0.0)
-        if lower >= value - 1e-9 * abs(value):
-            break
-        V, value = W, lower
-    return value, V
+        low, high = (alpha, high) if counts.max() >= total else (low, alpha)
+    return runs
 
 
-def trim(
-    scores: FloatArray, U: FloatArray, k: int, deadline: Deadline
-) -> tuple[FloatArray, Mask] | None:
-    """Return orthonormal loadings near U on the k best-scored features of each column.
+def trimmed(
+    scores: FloatArray, U: FloatArray, patterns: Patterns, deadline: Deadline
+) -> tuple[FloatArray, Mask]:
+    """Return orthonormal loadings near U on the feasible pattern with the best scores.
 
-    None if there are none: the columns are too alike.
+    Or on a part of it, if Newton's method finds none: at last on disjoint features.
     """
-    d, r = U.shape
-    mask = np.zeros((d, r), dtype=bool)
-    for j in range(r):
-        mask[top_k(scores[:, j], k), j] = True
-    banned = np.zeros((d, r), dtype=bool)
+    U = np.where(U == 0, 1e-9, U)  # a column must not vanish on its features
+    mask = patterns.select(scores)
+    if not patterns.disjoint:
+        mask = repaired(mask, scores)
+        for trial in (mask, drop_lone_overlaps(U, mask)):
+            V = orthonormal_on(U, trial, deadline)
+            if V is not None:
+                return np.where(trial, V, 0.0), trial
+        mask = disjoint_part(mask, U)
+    V = np.where(mask, U, 0.0)
+    return V / np.linalg.norm(V, axis=0), mask
+
+
+def repaired(mask: Mask, scores: FloatArray) -> Mask:
+    """Return a pattern in which no two columns share one feature only, if there is one near.
+
+    The weaker of the two gives the feature up and takes its next best one.
+    """
+    mask, banned = mask.copy(), np.zeros_like(mask)
+    r = mask.shape[1]
     for _ in range(4 * r * r + 8):
-        lone = _lone_overlap(mask)
-        if lone is None:
-            V = orthonormal_on(U, mask, deadline)
-            return None if V is None else (V, mask)
-        i, a, b = lone
-        weaker = a if scores[i, a] < scores[i, b] else b
-        banned[i, weaker] = True
-        mask[i, weaker] = False
+        shared = mask.astype(float).T @ mask.astype(float)
+        pairs = np.argwhere(np.triu(shared == 1, 1))
+        if not pairs.size:
+            return mask
+        a, b = pairs[0]
+        i = int(np.flatnonzero(mask[:, a] & mask[:, b])[0])
+        weaker = int(a if scores[i, a] < scores[i, b] else b)
+        banned[i, weaker], mask[i, weaker] = True, False
         free = np.where(mask[:, weaker] | banned[:, weaker], -np.inf, scores[:, weaker])
         new = int(np.argmax(free))
-        if not np.isfinite(free[new]):
-            return None
-        mask[new, weaker] = True
-    return None
+        if np.isfinite(free[new]):
+            mask[new, weaker] = True
+    return mask
 
 
-def _lone_overlap(mask: Mask) -> tuple[int, int, int] | None:
-    """Return a feature and the two columns that share it and nothing else."""
-    shared = mask.astype(float).T @ mask.astype(float)
-    pairs = np.argwhere(np.triu(shared == 1, 1))
-    if not pairs.size:
-        return None
-    a, b = (int(column) for column in pairs[0])
-    return int(np.flatnonzero(mask[:, a] & mask[:, b])[0]), a, b
+def disjoint_part(mask: Mask, U: FloatArray) -> Mask:
+    """Return a pattern in which every feature has one column, and every column has one.
 
-
-def coordinate_blocks(scores: FloatArray, k: int) -> FloatArray:
-    """Return loadings on disjoint features, or shared if there are too few: a last resort."""
-    d, r = scores.shape
-    V = np.zeros((d, r))
-    if k * r > d:
-        rows = top_k(np.linalg.norm(scores, axis=1), max(k, r))
-        V[rows] = np.linalg.qr(scores[rows] + 1e-3 * np.eye(rows.size, r))[0]
-        return V
-    free = np.ones(d, dtype=bool)
-    for j in range(r):
-        rows = top_k(np.where(free, np.abs(scores[:, j]), -1.0), k)
-        V[rows, j] = np.where(scores[rows, j] == 0, 1.0, scores[rows, j])
-        V[:, j] /= np.linalg.norm(V[:, j])
-        free[rows] = False
-    return V
+    A part of the given one, but for columns all of whose features are taken.
+    """
+    patterns = Patterns(len(mask), mask.sum(axis=0), int(mask.sum()), disjoint=True)
+    chosen = patterns.select(np.where(mask, 1.0 + np.abs(U), 0.0))
+    part = chosen & mask
+    lost = ~part.any(axis=0)
+    part[:, lost] = chosen[:, lost]
+    return part

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from kspan.arrays import FloatArray, Mask
+from kspan.arrays import FloatArray, Index, Mask
 from kspan.linalg.selection import placed, top_k
-from kspan.problem import LoadingsSolution, StiefelProblem
+from kspan.problem import LoadingsSolution, Patterns, StiefelProblem
 from kspan.progress import Deadline, Monitor, Status
 from kspan.solvers.stiefel.pattern import (
     NO_LIMIT,
@@ -24,10 +24,9 @@ class Joint:
 
     def __init__(self, problem: StiefelProblem, settings: Settings, monitor: Monitor):
         self.problem, self.settings, self.monitor = problem, settings, monitor
-        self.unit = float(problem.covariance.leading(1).values[0])
+        self.unit = float(problem.covariance.leading(1).values[0]) or 1.0
         self.penalty = Penalty(problem.penalty)
         self.history: list[float] = []
-        self.rivals: list[FloatArray] = []  # sparse loadings that the answer must not be worse than
 
     @property
     def alpha(self) -> float:
@@ -47,15 +46,6 @@ class Joint:
         state = split(self.product, begin, alpha, self.penalty, self.settings, self.monitor)
         self.history += state.history
         return state
-
-    def best(self, state: Split) -> tuple[FloatArray, Status]:
-        """Return the best sparse, orthonormal loadings (d, r), descended, and how they ended."""
-        winner, V, value = self.best_start(state)
-        for rival in self.rivals:
-            other = self.objective(rival)
-            if other < value:
-                V, value = rival, other
-        return self.descend(V, V != 0, self.alpha)[0], state.status(winner)
 
     def best_start(self, state: Split) -> tuple[int, FloatArray, float]:
         """Return which start has the best sparse loadings, these, and their objective."""
@@ -111,11 +101,21 @@ class Joint:
             # Only the span is determined: row lengths do not change when it is turned.
             values, turn = np.linalg.eigh((gram + gram.T) / 2)
             V, gram = V @ turn, np.diag(values)
-        order = np.argsort(-np.diagonal(gram), kind="stable")
+        order = order_of(np.diagonal(gram), self.problem.patterns)
         return LoadingsSolution.from_loadings(
             V[:, order], gram[np.ix_(order, order)], solver=solver, status=status,
             history=[value * self.unit for value in self.history], n_iter=len(self.history),
         )  # fmt: skip
+
+
+def order_of(variances: FloatArray, patterns: Patterns | None) -> Index:
+    """Return the components by variance, the largest first; those with other limits stay apart."""
+    limits = np.zeros(variances.size) if patterns is None else patterns.limits
+    order = np.arange(variances.size)
+    for limit in np.unique(limits):
+        alike = np.flatnonzero(limits == limit)
+        order[alike] = alike[np.argsort(-variances[alike], kind="stable")]
+    return order
 
 
 def on_pattern(U: FloatArray, mask: Mask, deadline: Deadline = NO_LIMIT) -> FloatArray:

@@ -17,6 +17,7 @@ zero: the smaller one leaves the pattern.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,14 @@ from kspan.arrays import FloatArray, Mask
 from kspan.linalg.stiefel import polar, symmetric
 from kspan.progress import Deadline, Monitor
 from kspan.solvers.stiefel.splitting import Penalty
+
+
+def _kernels() -> Any:
+    """Return the kernels, which are compiled when they are used for the first time."""
+    from kspan.linalg import pattern_kernels
+
+    return pattern_kernels
+
 
 # ‖V'V - I‖ up to which V counts as orthonormal, and what the last Newton step aims at.
 ORTHONORMAL, AIM = 1e-10, 1e-14
@@ -63,20 +72,7 @@ def orthonormal_on(U: FloatArray, mask: Mask, deadline: Deadline = NO_LIMIT) -> 
 
 def _normal(V: FloatArray, mask: Mask, wanted: FloatArray) -> FloatArray:
     """Return ``m ∘ (VΛ)`` with the symmetric Λ for which it changes V'V by `wanted`."""
-    r = V.shape[1]
-    upper = np.triu_indices(r)
-    grams = np.einsum("ia,ij,ib->jab", V, mask.astype(V.dtype), V)
-    system = np.zeros((upper[0].size, upper[0].size))
-    for column, (a, b) in enumerate(zip(*upper, strict=True)):
-        basis = np.zeros((r, r))
-        basis[a, b] = basis[b, a] = 1.0
-        change = np.einsum("jab,bj->aj", grams, basis)
-        system[:, column] = (change + change.T)[upper]
-    solution = np.linalg.lstsq(system, wanted[upper], rcond=1e-10)[0]
-    multiplier = np.zeros((r, r))
-    multiplier[upper] = solution
-    multiplier.T[upper] = solution
-    return np.where(mask, V @ multiplier, 0.0)
+    return _kernels().normal_step(V, *_kernels().own_rows(mask), wanted)
 
 
 def drop_lone_overlaps(U: FloatArray, mask: Mask) -> Mask:

@@ -8,21 +8,21 @@ from kspan.arrays import FloatArray
 from kspan.covariance import Covariance
 from kspan.solvers.starts import Init, random_subspace
 
-# Of these the best result counts when init="auto".
+# What "auto" starts from.
 PORTFOLIO = ("svd", "varimax", "coordinate")
-STIEFEL_STARTS = ("auto", *PORTFOLIO, "random")
+STIEFEL_STARTS = (*PORTFOLIO, "random")
 
 
 def starting_points(
     covariance: Covariance, r: int, init: Init, rng: np.random.Generator
 ) -> FloatArray:
-    """Return the starts that a name stands for, as a stack (s, d, r).
+    """Return the starts that a name stands for, or an array, as a stack (s, d, r).
 
     - "svd": the r leading eigenvectors of A, the paper's choice;
     - "varimax": the same subspace, rotated so that its axes are as sparse as they get;
     - "coordinate": r single features, each with the most variance that the ones before leave;
     - "random": a random orthonormal matrix;
-    - "auto": the first three.
+    - "auto", which only the method of that name has: the first three.
     """
     if not isinstance(init, str):
         return np.linalg.qr(np.asarray(init, dtype=np.float64))[0][None]

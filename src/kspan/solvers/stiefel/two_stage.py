@@ -16,7 +16,7 @@ Algorithm 4.
 
 Differs from the paper in: the scores are those of the orthonormal half of the splitting, which has
 no zeros, so that there are K features to choose whatever α is. The paper does not say which
-penalty stage II has; ``second_alpha`` and ``n_nonzero_coefs`` set it.
+penalty stage II has; ``second_alpha``, or the counts of the problem, set it.
 """
 
 from dataclasses import dataclass, replace
@@ -26,24 +26,30 @@ import numpy as np
 from kspan.linalg.selection import placed, top_k
 from kspan.problem import LoadingsSolution, StiefelProblem, default_nonzero_coefs, require_count
 from kspan.progress import Monitor
-from kspan.solvers.stiefel.sadmm import SplittingMethod, prepare, solve_jointly
+from kspan.solvers.stiefel.joint import Joint
+from kspan.solvers.stiefel.sadmm import SplittingMethod, solve_jointly
+from kspan.solvers.stiefel.splitting import Split
+from kspan.solvers.stiefel.stiefel_starts import starting_points
+
+# α of stage I when the problem has counts instead of one, as a share of the largest useful one.
+FIRST_SHARE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class TwoStage(SplittingMethod):
     """Choose K features in stage I, fit on them in stage II.
 
-    The problem's α is that of stage I.
+    The problem's α is that of stage I; its counts are for stage II.
 
     Parameters
     ----------
     init, gamma, rho, rho_max, beta, v_step, v_iter, max_iter, tol : see `SADMM`
     n_features_to_select : int, optional
         K, with m ≤ K ≤ d; by default a fifth of the features, but at least m.
-    n_nonzero_coefs : int, optional
-        In stage II, exactly so many features in each component.
     second_alpha : float
         α of stage II.
+    first_share : float
+        α of stage I under counts, as a share of the largest useful one.
     stabilised : bool
         By SADMM, or by ADMM.
     """
@@ -55,6 +61,7 @@ class TwoStage(SplittingMethod):
 
     n_features_to_select: int | None = None
     second_alpha: float = 0.0
+    first_share: float = FIRST_SHARE
     gamma: float = 0.3
     stabilised: bool = True
 
@@ -63,22 +70,29 @@ class TwoStage(SplittingMethod):
     ) -> LoadingsSolution:
         """Run both stages."""
         size = self._size(problem)
-        first, begin = prepare(problem, self.settings, monitor, self.init, rng)
-        state = first.run(begin)
-        winner, _, _ = first.best_start(state)
-        V = state.V[winner]
+        patterns, r = problem.patterns, problem.n_components
+        stage = problem
+        if patterns is not None:
+            free = replace(problem, patterns=None)
+            stage = replace(free, alpha=self.first_share * free.largest_alpha)
+        first = Joint(stage, self.settings, monitor)
+        state = first.run(Split.at(starting_points(problem.covariance, r, self.init, rng)))
+        V = state.V[0]
         deviations = np.sqrt(np.maximum(np.sum(V * first.product(V), axis=0), 0.0))
         chosen = top_k(np.abs(V) @ deviations, size)
         covariance = problem.covariance.restrict(chosen)
-        second = replace(problem, covariance=covariance, alpha=self.second_alpha)
-        if self.second_alpha == 0 and self.n_nonzero_coefs is None:
-            inside = covariance.leading(problem.n_components).vectors
+        if patterns is None and self.second_alpha == 0:
+            inside = covariance.leading(r).vectors
         else:
-            inside = solve_jointly(
-                second, self.settings, monitor, "auto", rng, self.n_nonzero_coefs, self.name
-            ).loadings
+            on_chosen = None if patterns is None else patterns.on(size)
+            second = replace(
+                problem, covariance=covariance, alpha=self.second_alpha, patterns=on_chosen
+            )
+            inside = solve_jointly(second, self.settings, monitor, "svd", rng, self.name).loadings
         full = placed(inside, chosen, len(V))
-        return first.answer(full, monitor.stopped or state.status(winner), self.name)
+        answer = Joint(problem, self.settings, monitor)
+        answer.history = first.history
+        return answer.answer(full, monitor.stopped or state.status(0), self.name)
 
     def _size(self, problem: StiefelProblem) -> int:
         """Return K, after checking it."""

@@ -1,0 +1,367 @@
+r"""The relaxation of a node of teams: that of each team, and what binds them together.
+
+.. math::
+    \max \sum_q ⟨A, P_q⟩ \quad\text{over}\quad P_q \text{ of team } q \text{ as in }
+    \texttt{cone\_relaxation},\quad \sum_q P_q ⪯ I, \quad \sum_q z_q \le 1
+    \text{ (disjoint)}, \quad \sum_{q,i} z_{qi} \le K \text{ (a total)}
+
+P_q is the sum of the projectors of a team's c components and z_q says how many of them have a
+feature: nothing is lost by that, as they are alike. One more block holds copies of all P_q and is
+projected on ΣP_q ⪯ I by one eigensolve: what it cuts off is Y. With disjoint supports another holds
+copies of all z_q; what it cuts off are prices. A single team needs neither.
+
+Each step is one of Douglas and Rachford's for all teams at once, with Anderson acceleration of all
+of them together. Cost: two eigensolves for each team and one for all.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kspan.arrays import FloatArray, Index
+from kspan.linalg.anderson import Anderson
+from kspan.linalg.projections import fill_capped, fill_together, negative_part
+from kspan.problem import Patterns
+from kspan.proofs.check.bounds import Cones, largest_squares
+from kspan.proofs.check.claims import Part
+from kspan.proofs.check.teams import TeamPart, Teams, TeamsWitness
+from kspan.proofs.search.cone_relaxation import (
+    KNOWN_SHARE,
+    MEMORY,
+    RELAXATION,
+    RHO_EVERY,
+    RHO_GROWTH,
+    RHO_MAX,
+    RHO_START,
+    ConeRelaxation,
+)
+
+# Up to so many features there is time for all digits.
+DOUBLE_LIMIT = 100
+
+# Weight of the copies of z, beside those of P.
+PRICE_WEIGHT = 1.0
+
+
+@dataclass(frozen=True)
+class TeamSnapshot(Part):
+    """A point to start from, of one team: consensus and what the state is away from it.
+
+    Parameters
+    ----------
+    count : components of the team
+    features : of the problem
+    consensus, dual : (3t+1, t) arrays
+    P, link : (d, d) arrays on all features that any team uses, by their places there
+    z, paid : (d,) arrays, of disjoint supports
+    """
+
+    count: int
+    features: Index
+    consensus: NDArray[Any]
+    dual: NDArray[Any]
+    link: NDArray[Any]
+    paid: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class TeamsSnapshot(Part):
+    """Points of all teams, where each is to be found, the features of all of them, and ρ."""
+
+    features: Index
+    teams: list[TeamSnapshot]
+    rho: float
+
+    def divided(self, place: int, counts: tuple[int, ...]) -> "TeamsSnapshot":
+        """Return it with one team taken apart into some with these counts."""
+        team = self.teams[place]
+        parts = [
+            TeamSnapshot(
+                count, team.features, team.consensus * (count / team.count), team.dual,
+                team.link, team.paid,
+            )
+            for count in counts
+        ]  # fmt: skip
+        teams = [*self.teams[:place], *parts, *self.teams[place + 1 :]]
+        return TeamsSnapshot(self.features, teams, self.rho)
+
+
+class TeamRelaxation:
+    """The iteration; any step carries a witness.
+
+    Parameters
+    ----------
+    A : (d, d) array, all features of the problem, entries of order one
+    teams, patterns : what is relaxed
+    start : where to begin
+    near : (d, r) loadings that are known to be good, in the order of the teams
+    """
+
+    def __init__(
+        self,
+        A: FloatArray,
+        teams: Teams,
+        patterns: Patterns,
+        *,
+        start: TeamsSnapshot | None = None,
+        near: FloatArray | None = None,
+    ):
+        self.teams, self.patterns, self.n_all = teams, patterns, len(A)
+        self.features = np.flatnonzero(np.any([team.choice.allowed for team in teams], axis=0))
+        n = self.features.size
+        place_of = np.full(len(A), -1)
+        place_of[self.features] = np.arange(n)
+        self.dtype: Any = np.float64 if n <= DOUBLE_LIMIT else np.float32
+        self.is_linked = len(teams) > 1
+        self.parts: list[ConeRelaxation] = []
+        self.places: list[Index] = []
+        for team in teams:
+            E = team.choice.features
+            cap = 1 if patterns.disjoint else team.count
+            self.parts.append(
+                ConeRelaxation(
+                    A[np.ix_(E, E)],
+                    team.count,
+                    team.choice.on(E),
+                    copies=team.count,
+                    cap=cap,
+                    dtype=self.dtype,
+                )
+            )
+            self.places.append(place_of[E])
+        r = patterns.n_components
+        self.unit = float(np.linalg.norm(A[np.ix_(self.features, self.features)])) / np.sqrt(r)
+        self.unit = self.unit or 1.0
+        self.rho = RHO_START * self.unit
+        shape = len(teams), n, n
+        self._link: NDArray[Any] = np.zeros(shape if self.is_linked else (0, 0, 0), self.dtype)
+        self._paid: NDArray[Any] = np.zeros(shape[:2] if self._has_prices else (0, 0), self.dtype)
+        if start is not None:
+            self._states = self._from(start)
+        else:
+            self._states = self._first(near)
+        self._set_rho(self.rho)
+        self._Y: NDArray[Any] = np.zeros((n, 0))
+        self._prices: NDArray[Any] = np.zeros(n)
+        size = sum(state.size for state in self._states) + self._link.size + self._paid.size
+        self._anderson = Anderson(MEMORY, size, self.dtype)
+        self._last: list[NDArray[Any]] = []  # the consensus of the last step
+        self.n_iter = 0
+        self.n_eigensolves = 0
+
+    @property
+    def _has_prices(self) -> bool:
+        return self.is_linked and self.patterns.disjoint
+
+    def _set_rho(self, rho: float) -> None:
+        self.rho = rho
+        for part in self.parts:
+            part.rho = rho
+
+    def _first(self, near: FloatArray | None) -> list[NDArray[Any]]:
+        """Return even points, or points halfway to good loadings."""
+        states, first = [], 0
+        for number, (team, part) in enumerate(zip(self.teams, self.parts, strict=True)):
+            t, E = part.t, team.choice.features
+            P = np.eye(t) * (team.count / t)
+            z = np.full(t, min(team.count * team.choice.size / t, part.cap))
+            if near is not None:
+                U = near[E, first : first + team.count]
+                P = (1 - KNOWN_SHARE) * P + KNOWN_SHARE * (U @ U.T)
+                z = (1 - KNOWN_SHARE) * z + KNOWN_SHARE * (U != 0).sum(axis=1)
+            first += team.count
+            state = np.empty((3 * t + 1, t), dtype=self.dtype)
+            state[:t], state[t : 2 * t], state[2 * t : 3 * t] = P, np.diag(z) - P, P
+            state[3 * t] = z - np.diagonal(P)
+            # B begins as a share of A, see `cone_relaxation`.
+            B = ((1 - 0.5 / max(team.count, 2)) / self.rho) * part.A
+            state[:t] -= B
+            state[t : 2 * t] -= B
+            states.append(state)
+            if self.is_linked:
+                places = self.places[number]
+                self._link[number][np.ix_(places, places)] = P
+            if self._has_prices:
+                self._paid[number][self.places[number]] = z
+        return states
+
+    def _from(self, start: TeamsSnapshot) -> list[NDArray[Any]]:
+        """Return the points of a snapshot on the features that are left."""
+        self.rho = start.rho
+        states = []
+        inside = np.searchsorted(start.features, self.features)
+        for number, (team, snapshot) in enumerate(zip(self.teams, start.teams, strict=True)):
+            keep = np.searchsorted(snapshot.features, team.choice.features)
+            consensus, dual = (_restricted(M, keep) for M in (snapshot.consensus, snapshot.dual))
+            states.append((consensus - dual).astype(self.dtype))
+            t, places = keep.size, self.places[number]
+            if self.is_linked:
+                self._link[number][np.ix_(places, places)] = consensus[:t]
+                if snapshot.link.size:
+                    self._link[number] -= snapshot.link[np.ix_(inside, inside)]
+            if self._has_prices:
+                self._paid[number][places] = np.diagonal(consensus[:t]) + consensus[3 * t]
+                if snapshot.paid.size:
+                    self._paid[number] -= snapshot.paid[inside]
+        return states
+
+    # --- a step
+
+    def step(self) -> None:
+        """One iteration for all teams."""
+        blocks = [
+            part.project_blocks(state) for part, state in zip(self.parts, self._states, strict=True)
+        ]
+        link, paid = self._project_link(), self._project_paid()
+        reflected = [2 * b - s for b, s in zip(blocks, self._states, strict=True)]
+        consensus = self._agree(reflected, 2 * link - self._link, 2 * paid - self._paid)
+        whole = [*self._states, self._link, self._paid]
+        images = [
+            state + self.dtype(RELAXATION) * (agreed - block)
+            for state, agreed, block in zip(whole, consensus, [*blocks, link, paid], strict=True)
+        ]
+        moved = self._anderson.propose(_joined(whole), _joined(images)).astype(self.dtype)
+        self.n_iter += 1
+        self.n_eigensolves += 2 * len(self.parts) + self.is_linked
+        states = _parted(moved, whole)
+        if self.n_iter % RHO_EVERY == 0 and self.rho < RHO_MAX * self.unit:
+            # The dual ρ(consensus - state) stays what it is.
+            states = [c - (c - s) / RHO_GROWTH for c, s in zip(consensus, states, strict=True)]
+            self._set_rho(self.rho * RHO_GROWTH)
+            self._anderson.clear()
+        self._last = consensus
+        *self._states, self._link, self._paid = states
+
+    def _project_link(self) -> NDArray[Any]:
+        """Project the copies of all P on ΣP ⪯ I; keep Y."""
+        if not self.is_linked:
+            return self._link
+        over = np.eye(self.features.size, dtype=self.dtype) - self._link.sum(axis=0)
+        cut = negative_part(0.5 * (over + over.T), 8)
+        share = self.dtype(1 / len(self.parts))
+        self._Y = np.sqrt(self.rho / len(self.parts)) * cut.astype(np.float64)
+        return self._link - share * (cut @ cut.T)
+
+    def _project_paid(self) -> NDArray[Any]:
+        """Project the copies of all z on Σz ≤ 1; keep the prices."""
+        if not self._has_prices:
+            return self._paid
+        over = np.maximum(self._paid.sum(axis=0) - 1, 0.0) / len(self.parts)
+        self._prices = self.rho * PRICE_WEIGHT * over.astype(np.float64)
+        return self._paid - over
+
+    def _agree(
+        self, reflected: list[NDArray[Any]], link: NDArray[Any], paid: NDArray[Any]
+    ) -> list[NDArray[Any]]:
+        """Return the consensus of all blocks: of every team, and of the copies of P and z."""
+        aims = []
+        for number, (part, state) in enumerate(zip(self.parts, reflected, strict=True)):
+            places = self.places[number]
+            other = link[number][np.ix_(places, places)] if self.is_linked else None
+            aims.append(part.aims(state, other))
+        targets = []
+        for number, aim in enumerate(aims):
+            z = aim.z
+            if self._has_prices:
+                z = aim.curvature * z + PRICE_WEIGHT * paid[number][self.places[number]]
+                z = z / (aim.curvature + PRICE_WEIGHT)
+            targets.append(z)
+        filled = self._fill(targets)
+        consensus = [
+            part.agree(state, aim, z)
+            for part, state, aim, z in zip(self.parts, reflected, aims, filled, strict=True)
+        ]
+        new_link, new_paid = np.zeros_like(link), np.zeros_like(paid)
+        for number, part in enumerate(self.parts):
+            places = self.places[number]
+            if self.is_linked:
+                new_link[number][np.ix_(places, places)] = part.P
+            if self._has_prices:
+                new_paid[number][places] = part.z
+        return [*consensus, new_link, new_paid]
+
+    def _fill(self, targets: list[NDArray[Any]]) -> list[NDArray[Any]]:
+        """Spend the features: so many in each component, or in all."""
+        if self.patterns.counts_each:
+            none = np.empty(0)
+            return [
+                part.cap
+                * fill_capped(z / part.cap, 1.0, part.copies * part.k / part.cap, part.forced, none)
+                for part, z in zip(self.parts, targets, strict=True)
+            ]
+        caps = np.concatenate([np.full(part.t, float(part.cap)) for part in self.parts])
+        fixed = np.concatenate([part.forced for part in self.parts])
+        filled = fill_together(np.concatenate(targets), caps, fixed, float(self.patterns.total))
+        return np.split(filled, np.cumsum([part.t for part in self.parts])[:-1])
+
+    # --- what comes of it
+
+    @property
+    def P(self) -> list[FloatArray]:
+        """The relaxed sums of projectors, of every team on its features."""
+        return [part.P.astype(np.float64) for part in self.parts]
+
+    @property
+    def z(self) -> list[FloatArray]:
+        """How many components of each team have a feature, on its features."""
+        return [part.z.astype(np.float64) for part in self.parts]
+
+    def witness(self) -> TeamsWitness:
+        """Return Y, and B and the cones of every team, of the last step."""
+        common = np.zeros((self.n_all, self._Y.shape[1]))
+        common[self.features] = self._Y
+        parts = []
+        for team, part in zip(self.teams, self.parts, strict=True):
+            factor, cones = part.witness()
+            parts.append(TeamPart(team.choice.features, factor, _with_beta(cones, part.k - 1)))
+        prices = np.zeros(self.n_all if self._has_prices else 0)
+        if self._has_prices:
+            prices[self.features] = self._prices
+        return TeamsWitness(common, parts, prices)
+
+    def snapshot(self) -> TeamsSnapshot | None:
+        """The present point, to start another relaxation from; None before the first step."""
+        if not self._last:
+            return None
+        *consensus, link, paid = self._last
+        teams = []
+        for number, (team, agreed) in enumerate(zip(self.teams, consensus, strict=True)):
+            teams.append(
+                TeamSnapshot(
+                    team.count,
+                    team.choice.features,
+                    agreed,
+                    agreed - self._states[number],
+                    link[number] - self._link[number] if self.is_linked else np.empty((0, 0)),
+                    paid[number] - self._paid[number] if self._has_prices else np.empty(0),
+                )
+            )
+        return TeamsSnapshot(self.features, teams, self.rho)
+
+
+def _with_beta(cones: Cones, n_others: int) -> Cones:
+    """Return cones with the β of all features: of some of them the bound is then no larger."""
+    alpha = np.maximum(cones.alpha, 0.0)
+    squares = largest_squares(cones.rows, n_others)
+    beta = np.divide(squares, 4 * alpha, out=np.zeros_like(alpha), where=alpha > 0)
+    return Cones(cones.rows, alpha, beta=beta * (1 + 1e-12))
+
+
+def _restricted(M: NDArray[Any], keep: Index) -> NDArray[Any]:
+    """Return the state of a team on some of its features."""
+    t = M.shape[1]
+    blocks = [M[i * t : (i + 1) * t][np.ix_(keep, keep)] for i in range(3)]
+    return np.vstack([*blocks, M[3 * t, keep]])
+
+
+def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    return np.concatenate([part.ravel() for part in parts])
+
+
+def _parted(whole: NDArray[Any], like: list[NDArray[Any]]) -> list[NDArray[Any]]:
+    ends = np.cumsum([part.size for part in like])[:-1]
+    return [
+        piece.reshape(part.shape) for piece, part in zip(np.split(whole, ends), like, strict=True)
+    ]
