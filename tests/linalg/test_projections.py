@@ -12,8 +12,17 @@ from kspan.linalg.projections import (
     negative_part,
     project_fantope,
 )
+from kspan.linalg.tracking import EigenTracker
 
 seeds = st.integers(0, 2**32 - 1)
+
+
+def largest(rank):
+    return EigenTracker(largest=True, rank=rank)
+
+
+def smallest(rank):
+    return EigenTracker(largest=False, rank=rank)
 
 
 def symmetric(rng, n, spread=1.0):
@@ -39,13 +48,14 @@ def fantope_by_root_finding(M, m):
 def test_fantope_projection(seed, n, m, guess, spread):
     m = min(m, n - 1)
     M = symmetric(np.random.default_rng(seed), n, spread)
-    P, rank = project_fantope(M, m, guess)
+    tracker = largest(guess)
+    P = project_fantope(M, m, tracker)
     np.testing.assert_allclose(P, fantope_by_root_finding(M, m), atol=1e-10)
     values = np.linalg.eigvalsh(P)
     assert np.trace(P) == pytest.approx(m, abs=1e-10)
     assert values[0] >= -1e-12
     assert values[-1] <= 1 + 1e-12
-    assert rank >= (values > 1e-9).sum()
+    assert tracker.rank >= (values > 1e-9).sum()
 
 
 @given(seeds)
@@ -53,7 +63,7 @@ def test_fantope_projection_is_the_nearest_point(seed):
     """⟨M - P, Q - P⟩ ≤ 0 for every Q of the set: projectors are its corners."""
     rng = np.random.default_rng(seed)
     M = symmetric(rng, 6)
-    P, _ = project_fantope(M, 2, 3)
+    P = project_fantope(M, 2, largest(3))
     for _ in range(10):
         Q = np.linalg.qr(rng.standard_normal((6, 2)))[0]
         assert ((M - P) * (Q @ Q.T - P)).sum() <= 1e-9
@@ -62,30 +72,29 @@ def test_fantope_projection_is_the_nearest_point(seed):
 @pytest.mark.parametrize("guess", [1, 3, 40])
 def test_fantope_with_equal_eigenvalues(guess):
     """A multiple of the identity: every eigenvalue of P is m/n, however few are asked for."""
-    P, rank = project_fantope(2.0 * np.eye(40), 3, guess)
+    tracker = largest(guess)
+    P = project_fantope(2.0 * np.eye(40), 3, tracker)
     np.testing.assert_allclose(P, 3 / 40 * np.eye(40), atol=1e-12)
-    assert rank == 40
+    assert tracker.rank == 40
 
 
 def test_fantope_of_few_dimensions_is_the_identity():
     M = symmetric(np.random.default_rng(0), 3)
     for m in (3, 5):
-        P, rank = project_fantope(M, m, 2)
-        np.testing.assert_array_equal(P, np.eye(3))
-        assert rank == 3
+        np.testing.assert_array_equal(project_fantope(M, m, largest(2)), np.eye(3))
 
 
 def test_a_projector_is_its_own_projection():
     Q = np.linalg.qr(np.random.default_rng(0).standard_normal((30, 3)))[0]
-    P, _ = project_fantope(Q @ Q.T, 3, 4)
+    P = project_fantope(Q @ Q.T, 3, largest(4))
     np.testing.assert_allclose(P, Q @ Q.T, atol=1e-12)
 
 
 def test_float32_stays_float32():
     M = symmetric(np.random.default_rng(0), 30).astype(np.float32)
-    P, _ = project_fantope(M, 3, 5)
+    P = project_fantope(M, 3, largest(5))
     assert P.dtype == np.float32
-    assert negative_part(M, 5).dtype == np.float32
+    assert negative_part(M, smallest(5)).dtype == np.float32
     np.testing.assert_allclose(P, fantope_by_root_finding(M.astype(float), 3), atol=1e-4)
 
 
@@ -95,7 +104,7 @@ def test_float32_stays_float32():
 @given(seeds, st.integers(1, 12), st.integers(1, 20))
 def test_negative_part(seed, n, guess):
     M = symmetric(np.random.default_rng(seed), n)
-    N = negative_part(M, guess)
+    N = negative_part(M, smallest(guess))
     values, vectors = np.linalg.eigh(M)
     np.testing.assert_allclose(
         M + N @ N.T, (vectors * np.maximum(values, 0)) @ vectors.T, atol=1e-10
@@ -107,14 +116,14 @@ def test_negative_part(seed, n, guess):
 def test_negative_part_of_a_large_matrix_finds_all_of_it(guess):
     """More negative eigenvalues than guessed, where the partial solver is used."""
     M = symmetric(np.random.default_rng(1), 60)
-    N = negative_part(M, guess)
+    N = negative_part(M, smallest(guess))
     values = np.linalg.eigvalsh(M)
     assert N.shape[1] == (values < 0).sum()
     assert np.linalg.eigvalsh(M + N @ N.T)[0] >= -1e-12
 
 
 def test_a_psd_matrix_has_no_negative_part():
-    assert negative_part(np.eye(5), 2).shape == (5, 0)
+    assert negative_part(np.eye(5), smallest(2)).shape == (5, 0)
 
 
 # --- top-k steps

@@ -3,23 +3,12 @@
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
-from kspan.linalg.eigen import eigenpairs_between
+from kspan.linalg.tracking import EigenTracker
 
 # Any floating type: the iterations that use these run in float32.
 Array = NDArray[Any]
-
-
-def _eigenpairs(M: Array, count: int, *, largest: bool) -> tuple[Array, Array]:
-    """Eigenpairs at one end of the spectrum, ascending: so many, or all where that is no slower."""
-    n = M.shape[0]
-    if 3 * count < n:
-        return eigenpairs_between(M, *((n - count, n - 1) if largest else (0, count - 1)))
-    # Divide and conquer; numpy's call of the same routine takes twice as long.
-    values, vectors = scipy.linalg.eigh(M, driver="evd", check_finite=False)
-    return values, vectors
 
 
 def soft_threshold(Z: Array, threshold: Any) -> Array:
@@ -55,36 +44,41 @@ def fantope_shift(values: Array, m: float) -> float:
     return float(knots[low] + share * (knots[high] - knots[low]))
 
 
-def project_fantope(M: Array, m: int, guess: int) -> tuple[Array, int]:
-    """Project on {0 ⪯ P ⪯ I, tr P = m}; returns P and its rank.
+def project_fantope(M: Array, m: int, tracker: EigenTracker, out: Array | None = None) -> Array:
+    """Project on {0 ⪯ P ⪯ I, tr P = m}; into an array if there is one.
 
     The eigenvalues g become clip(g - θ, 0, 1) with θ such that they sum to m. Only those above
-    θ matter: `guess` of them are computed first, and more if that was too few.
+    θ matter: as many as the tracker says are computed first, and more if that was too few.
     """
-    n = M.shape[0]
+    n, count = M.shape[0], tracker.count
+    P: Array = np.empty_like(M) if out is None else out
     if n <= m:
-        return np.eye(n, dtype=M.dtype), n
+        P[:] = np.eye(n)
+        return P
     while True:
-        values, vectors = _eigenpairs(M, guess, largest=True)
+        values, vectors = tracker.pairs(M, count)
         theta = fantope_shift(values, m)
         clipped = np.clip(values - theta, 0, 1)
         if values.size == n or values[0] < theta:
             kept = clipped > 0
             V = vectors[:, kept]
-            return (V * clipped[kept]) @ V.T, int(kept.sum())
-        guess *= 2
+            tracker.rank = int(kept.sum())
+            np.matmul(V * clipped[kept].astype(V.dtype), V.T, out=P)
+            return P
+        count *= 2
 
 
-def negative_part(M: Array, guess: int) -> Array:
+def negative_part(M: Array, tracker: EigenTracker) -> Array:
     """Return N with ``M + NN'`` the projection of M on the PSD cone."""
-    n = M.shape[0]
+    n, count = M.shape[0], tracker.count
     while True:
-        values, vectors = _eigenpairs(M, guess, largest=False)
+        values, vectors = tracker.pairs(M, count)
         if values.size == n or values[-1] >= 0:
             negative = values < 0
             part: Array = vectors[:, negative] * np.sqrt(-values[negative])
+            tracker.rank = part.shape[1]
             return part
-        guess *= 2
+        count *= 2
 
 
 def fill_capped(

@@ -29,11 +29,8 @@ from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index
 from kspan.linalg.anderson import Anderson
-from kspan.linalg.projections import (
-    fill_capped,
-    negative_part,
-    project_fantope,
-)
+from kspan.linalg.projections import fill_capped, negative_part, project_fantope
+from kspan.linalg.tracking import EigenTracker
 from kspan.problem import Choice
 from kspan.proofs.check.bounds import Cones
 from kspan.proofs.check.claims import Part
@@ -148,7 +145,11 @@ class ConeRelaxation:
         self.z: NDArray[Any] = np.zeros(t, dtype=dtype)  # known after a step, as is P
         self.P: NDArray[Any] = state[:t]
         self._state = state
-        self._ranks = 4 * m + 8, 40  # guesses for the two partial eigensolves
+        # Made once: new arrays of this size cost more than what is done with them.
+        self._block, self._reflected, self._agreed = (np.empty_like(state) for _ in range(3))
+        self._outside = np.empty((t, t), dtype=dtype)
+        self._leading = EigenTracker(largest=True, rank=4 * m + 8)
+        self._negative = EigenTracker(largest=False, rank=40)
         self._anderson = Anderson(MEMORY, state.size, dtype)
         self.n_iter = self.n_eigensolves = 0
 
@@ -179,9 +180,13 @@ class ConeRelaxation:
         """One iteration."""
         dtype, state = self.dtype, self._state
         block = self.project_blocks(state)
-        consensus = self._consensus(2 * block - state)
-        image = state + dtype(RELAXATION) * (consensus - block)
-        state = self._anderson.propose(state, image).astype(dtype, copy=False)
+        reflected = np.multiply(block, 2, out=self._reflected)
+        reflected -= state
+        consensus = self._consensus(reflected)
+        image = np.subtract(consensus, block, out=self._reflected)
+        image *= dtype(RELAXATION)
+        image += state
+        state = self._anderson.propose(state, image)
         self.n_iter += 1
         if self.n_iter % RHO_EVERY == 0 and self.rho < RHO_MAX * self.unit:
             # The dual ρ(consensus - state) stays what it is.
@@ -191,30 +196,30 @@ class ConeRelaxation:
         self._state = state
 
     def project_blocks(self, state: NDArray[Any]) -> NDArray[Any]:
-        """Project P, S and the cones, each on its own set; keep the duals of this step."""
-        from kspan.linalg.support_cones import project_support_cones  # compiled when it is used
+        """Project P, S and the cones, each on its own set; keep the duals of this step.
 
-        t, w, diagonal = self.t, CONE_WEIGHT, self._diagonal
-        block = np.empty_like(state)
-        v_cone, v_y = state[2 * t : 3 * t], state[3 * t]
-        rank_fantope, rank_negative = self._ranks
-        block[:t], rank_fantope = project_fantope(
-            state[:t] + self._small / self.dtype(self.rho), self.m, rank_fantope
-        )
-        cut = negative_part(state[t : 2 * t], rank_negative)
-        # With room to grow: a guess that is too small costs a second solve.
-        self._ranks = rank_fantope * 11 // 10 + 6, cut.shape[1] * 11 // 10 + 6
+        What is returned lasts until the next call.
+        """
+        from kspan.linalg.support_cones import project_rows  # compiled when it is used
+
+        t, diagonal, block = self.t, self._diagonal, self._block
+        shifted = np.divide(self._small, self.dtype(self.rho), out=self._outside)
+        shifted += state[:t]
+        project_fantope(shifted, self.m, self._leading, out=block[:t])
+        if self.nonnegative:
+            self._leader = state[:t] - block[:t]
+        cut = negative_part(state[t : 2 * t], self._negative)
         self.n_eigensolves += 2
-        block[t : 2 * t] = state[t : 2 * t] + cut @ cut.T
-        W0, x0 = v_cone.copy(), v_cone[diagonal]
+        np.matmul(cut, cut.T, out=block[t : 2 * t])
+        block[t : 2 * t] += state[t : 2 * t]
+        W0, W = self._outside, block[2 * t : 3 * t]
+        W0[:] = state[2 * t : 3 * t]
+        x0, x = W0[diagonal], np.empty_like(self.z)
         W0[diagonal] = 0.0
-        W, x, y = project_support_cones(W0, x0, v_y, max(self.k - 1, 1))
-        block[2 * t : 3 * t] = W
-        block[2 * t : 3 * t][diagonal] = x
-        block[3 * t] = y
-        # In units of ρ.
-        self._cut, self._cone, self._alpha = cut, 2 * w * (W0 - W), w * (x - x0)
-        self._leader = state[:t] - block[:t]
+        project_rows(W0, x0, state[3 * t], max(self.k - 1, 1), W, x, block[3 * t])
+        W[diagonal] = x
+        # In units of ρ; what the cones cut off is the difference of `_outside` and the block.
+        self._cut, self._alpha = cut, CONE_WEIGHT * (x - x0)
         self._rho_of_duals = self.rho
         return block
 
@@ -225,7 +230,7 @@ class ConeRelaxation:
             aims.z / self.cap, self.rho * aims.curvature, self.copies * self.k / self.cap,
             self.forced, self.rewards,
         )  # fmt: skip
-        return self.agree(reflected, aims, filled)
+        return self.agree(aims, filled)
 
     def aims(self, reflected: NDArray[Any], link: NDArray[Any] | None = None) -> "Aims":
         """Return what the blocks want the consensus to be.
@@ -237,14 +242,20 @@ class ConeRelaxation:
         """
         t, w, diagonal = self.t, CONE_WEIGHT, self._diagonal
         a, b, c = reflected[:t], reflected[t : 2 * t], reflected[2 * t : 3 * t]
-        P, on_p, weight = a - b + w * (c + c.T), a[diagonal] + w * c[diagonal], 1 + w
+        on_p, weight = a[diagonal] + w * c[diagonal], 1 + w
+        P = np.add(c, c.T, out=self._agreed[:t])
+        P *= self.dtype(w)
+        P += a
+        P -= b
         if link is not None:
-            P, on_p, weight = P + link, on_p + link[diagonal], weight + 1
+            P += link
+            on_p, weight = on_p + link[diagonal], weight + 1
+        P /= self.dtype(weight + 1 + w)
         on_s = (b[diagonal] + w * reflected[3 * t]) / (1 + w)
-        return Aims(P / (weight + 1 + w), on_p / weight, on_s, weight, 1 + w)
+        return Aims(P, on_p / weight, on_s, weight, 1 + w)
 
-    def agree(self, reflected: NDArray[Any], aims: "Aims", z: NDArray[Any]) -> NDArray[Any]:
-        """Return the consensus with a given z.
+    def agree(self, aims: "Aims", z: NDArray[Any]) -> NDArray[Any]:
+        """Return the consensus with a given z; it lasts until the next call.
 
         Off the diagonal P = p, S = -p, W = p; on it P = p, S = z - p.
         """
@@ -253,9 +264,9 @@ class ConeRelaxation:
             np.maximum(P, 0.0, out=P)
         z = z.astype(self.dtype, copy=False)
         P[diagonal] = aims.p - aims.share_of_s * (aims.z - z)
-        consensus = np.empty_like(reflected)
-        consensus[:t], consensus[2 * t : 3 * t] = P, P
-        consensus[t : 2 * t] = -P
+        consensus = self._agreed  # of which P is a part
+        consensus[2 * t : 3 * t] = P
+        np.negative(P, out=consensus[t : 2 * t])
         consensus[t : 2 * t][diagonal] += z
         consensus[3 * t] = z - P[diagonal]
         self.z, self.P = z, P
@@ -265,7 +276,11 @@ class ConeRelaxation:
         """Return the factor of B, and G, α and N, of the last step."""
         rho = self._rho_of_duals
         factor = np.sqrt(rho) * self._cut.astype(np.float64)
-        rows, alpha = rho * self._cone.astype(np.float64), rho * self._alpha.astype(np.float64)
+        rows = self._outside.astype(np.float64)
+        rows -= self._block[2 * self.t : 3 * self.t]
+        rows *= 2 * CONE_WEIGHT * rho
+        rows[self._diagonal] = 0.0
+        alpha = rho * self._alpha.astype(np.float64)
         if not self.nonnegative:
             return factor, Cones(rows, alpha)
         # A + ρ(state - block) is what the Fantope's block saw; N makes up for what is above it.

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from kspan.arrays import FloatArray, Index
 from kspan.linalg.anderson import Anderson
 from kspan.linalg.projections import fill_capped, fill_together, negative_part
+from kspan.linalg.tracking import EigenTracker
 from kspan.problem import Patterns
 from kspan.proofs.check.bounds import Cones, largest_squares
 from kspan.proofs.check.claims import Part
@@ -143,6 +144,7 @@ class TeamRelaxation:
         else:
             self._states = self._first(near)
         self._set_rho(self.rho)
+        self._over = EigenTracker(largest=False, rank=8)
         self._Y: NDArray[Any] = np.zeros((n, 0))
         self._prices: NDArray[Any] = np.zeros(n)
         size = sum(state.size for state in self._states) + self._link.size + self._paid.size
@@ -222,7 +224,7 @@ class TeamRelaxation:
             state + self.dtype(RELAXATION) * (agreed - block)
             for state, agreed, block in zip(whole, consensus, [*blocks, link, paid], strict=True)
         ]
-        moved = self._anderson.propose(_joined(whole), _joined(images)).astype(self.dtype)
+        moved = self._anderson.propose(_joined(whole), _joined(images))
         self.n_iter += 1
         self.n_eigensolves += 2 * len(self.parts) + self.is_linked
         states = _parted(moved, whole)
@@ -239,7 +241,7 @@ class TeamRelaxation:
         if not self.is_linked:
             return self._link
         over = np.eye(self.features.size, dtype=self.dtype) - self._link.sum(axis=0)
-        cut = negative_part(0.5 * (over + over.T), 8)
+        cut = negative_part(0.5 * (over + over.T), self._over)
         share = self.dtype(1 / len(self.parts))
         self._Y = np.sqrt(self.rho / len(self.parts)) * cut.astype(np.float64)
         return self._link - share * (cut @ cut.T)
@@ -270,8 +272,7 @@ class TeamRelaxation:
             targets.append(z)
         filled = self._fill(targets)
         consensus = [
-            part.agree(state, aim, z)
-            for part, state, aim, z in zip(self.parts, reflected, aims, filled, strict=True)
+            part.agree(aim, z) for part, aim, z in zip(self.parts, aims, filled, strict=True)
         ]
         new_link, new_paid = np.zeros_like(link), np.zeros_like(paid)
         for number, part in enumerate(self.parts):
@@ -332,7 +333,7 @@ class TeamRelaxation:
                 TeamSnapshot(
                     team.count,
                     team.choice.features,
-                    agreed,
+                    agreed.copy(),
                     agreed - self._states[number],
                     link[number] - self._link[number] if self.is_linked else np.empty((0, 0)),
                     paid[number] - self._paid[number] if self._has_prices else np.empty(0),

@@ -35,6 +35,7 @@ from kspan.arrays import FloatArray
 from kspan.covariance import DenseCovariance
 from kspan.linalg.eigen import leading_dense, power_of_two
 from kspan.linalg.projections import project_fantope, soft_threshold
+from kspan.linalg.tracking import EigenTracker
 from kspan.problem import Candidate, RowSparseProblem, Solution
 from kspan.progress import Monitor, Status
 from kspan.solvers.method import RowSparseMethod, checked, counted, require_not_negative
@@ -208,12 +209,12 @@ def fantope_admm(
     if start is None:
         start = FantopePoint(np.zeros((d, d)), np.zeros((d, d)), 1.0)
     Z, U, tau = start.Z, start.U, start.tau
-    rank = m + 4
+    tracker = EigenTracker(largest=True, rank=m + 4, tracks=False)  # all digits, as in the paper
     limit = tol * np.sqrt(m)
     for n_iter in range(1, max_iter + 1):
         if out_of_time():
             return FantopePoint(Z, U, tau, n_iter - 1)
-        H, rank = project_fantope(Z - U + S / tau, m, rank + 2)
+        H = project_fantope(Z - U + S / tau, m, tracker)
         if out_of_time():  # the rest takes seconds for thousands of features
             return FantopePoint(Z, U, tau, n_iter - 1)
         shifted, Z_old = H + U, Z
