@@ -73,10 +73,11 @@ def negative_part(M: Array, tracker: EigenTracker) -> Array:
     n, count = M.shape[0], tracker.count
     while True:
         values, vectors = tracker.pairs(M, count)
-        if values.size == n or values[-1] >= 0:
+        least = tracker.negligible(values)
+        if values.size == n or values[-1] >= -least:
             negative = values < 0
             part: Array = vectors[:, negative] * np.sqrt(-values[negative])
-            tracker.rank = part.shape[1]
+            tracker.rank = int((values < -least).sum())
             return part
         count *= 2
 

@@ -41,6 +41,12 @@ class EigenTracker:
         self.largest, self.rank, self.tracks = largest, rank, tracks
         self._basis: Array | None = None
 
+    def negligible(self, values: Array) -> float:
+        """Return the size up to which eigenvalues do not matter: what tracked ones are off by."""
+        if not self.tracks or self._basis is None or len(self._basis) < SMALLEST_ORDER:
+            return 0.0
+        return RESIDUAL * float(np.abs(values).max(initial=0.0))
+
     @property
     def count(self) -> int:
         """How many pairs to ask for, with room to grow: too few cost a second solve."""

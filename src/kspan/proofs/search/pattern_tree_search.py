@@ -276,7 +276,12 @@ class PatternSteps:
     def _relax(self, relax: TeamRelaxation, teams: Teams) -> tuple[TeamsBound, TeamsWitness] | None:
         """Take steps as long as they pay; return the best bound on the way and its witness."""
         fork, budgets = self.fork, self.budgets
-        most = budgets.pattern_root_iter if fork.is_root else budgets.pattern_iter
+        is_leaf = not _is_open(teams)
+        most = budgets.pattern_iter
+        if fork.is_root:
+            most = budgets.pattern_root_iter
+        elif is_leaf:
+            most = budgets.pattern_leaf_iter
         best: tuple[TeamsBound, TeamsWitness] | None = None
         lowest, looked = math.inf, math.inf
         while True:
@@ -296,7 +301,7 @@ class PatternSteps:
                 return best
             if relax.n_iter % (3 * CHECK_EVERY) == 0:
                 # Of a leaf the bound has to be found to all digits; elsewhere splitting goes on.
-                share = budgets.pattern_patience if _is_open(teams) else 1e-3
+                share = 1e-3 if is_leaf else budgets.pattern_patience
                 if looked - lowest < share * (lowest - fork.lower):
                     return best
                 looked = lowest
@@ -361,12 +366,18 @@ def _is_open(teams: Teams) -> bool:
 
 
 def least_sure(relax: TeamRelaxation, teams: Teams) -> tuple[int, int]:
-    """Return the team, and the feature, about which the relaxation is least sure."""
+    """Return the team, and the feature, about which the relaxation is least sure.
+
+    Weighted by how much of it the components are made of: where a heavy feature belongs tells them
+    apart. Without the weight pitprops takes two to four times as many nodes.
+    """
     best, where = -1.0, (0, 0)
-    for place, (team, known, z) in enumerate(zip(relax.teams, teams, relax.z, strict=True)):
+    for place, (team, known, z, P) in enumerate(
+        zip(relax.teams, teams, relax.z, relax.P, strict=True)
+    ):
         score = np.zeros(team.choice.n_features)
         share = np.clip(z / team.count, 0.0, 1.0)
-        score[team.choice.features] = share * (1 - share) * team.count + 1e-12
+        score[team.choice.features] = share * (1 - share) * np.maximum(np.diagonal(P), 1e-9)
         free = known.choice.free
         if free.size and score[free].max() > best:
             best = float(score[free].max())

@@ -53,7 +53,8 @@ class Budgets:
     cone_iter: int = 800  # ADMM steps at the root of a nonnegative problem
     cone_node_iter: int = 160  # and in its other nodes
     pattern_root_iter: int = 600  # ADMM steps at the root of a search over patterns
-    pattern_iter: int = 240  # and in its other nodes
+    pattern_iter: int = 45  # and in its other nodes: splitting brings more than patience
+    pattern_leaf_iter: int = 240  # where nothing is left to split
     pattern_patience: float = 0.06  # stop when 45 steps close less than this share of the gap
     pattern_hints: int = 8  # one node of so many leads to loadings
     cone_patience: float = 0.1  # stop when 60 steps close less than this share of the gap
