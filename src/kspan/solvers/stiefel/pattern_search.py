@@ -41,7 +41,7 @@ MAX_EXCHANGES = 30
 SCAN_COST, MOST_TRIALS, MANY_FEATURES, DOUBLE = 3e8, 4000, 60, 4
 
 # Multiplications after which no more kicks are begun.
-WHOLE_COST = 1e10
+WHOLE_COST = 2e10
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class PatternSearch:
         self._ends: set[bytes] = set()  # where no move helps
         self.history: list[float] = []
         limits, r = patterns.limits.astype(float), patterns.n_components
-        system = (r * (r + 1) / 2) ** 3
+        system = (r * (r + 1) / 2) ** 3 / 3
         step = float(limits @ limits) + 3 * (float(limits.sum()) * r * r + system)
         self.trial_cost = 20 * step  # a fit takes about so many steps
         most = MOST_TRIALS if len(S) <= MANY_FEATURES else MOST_TRIALS // 10
