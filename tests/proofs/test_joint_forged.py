@@ -1,0 +1,62 @@
+"""Forged proofs about orthonormal components: `verify` refuses them, or what follows is true."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kspan import RowSparseProblem, as_covariance, certify, solve, verify
+from kspan.problem import Patterns, StiefelProblem
+from kspan.progress import Status
+from kspan.proofs import CertificateError
+from kspan.proofs.check.bounds import Cones
+from kspan.proofs.check.known import data_scale
+from kspan.proofs.check.pattern_tree import PatternRecord, PatternTreeWitness, TeamCut
+from kspan.proofs.check.teams import TeamPart, TeamsWitness
+from kspan.proofs.check.tree import NodeWitness, Record, Reduction, TreeWitness
+
+
+def counted(A, r, *counts, **rules):
+    patterns = Patterns.of(len(A), r, *counts, **rules)
+    return StiefelProblem(as_covariance(A, kind="covariance"), r, patterns=patterns)
+
+
+def forged(certificate, **changes):
+    """A changed certificate with a digest that fits, called bounded."""
+    return replace(certificate, **{"status": Status.BOUNDED, **changes}, digest="")
+
+
+NOTHING = np.empty(0, dtype=np.intp)
+VARIANCES = np.array([3.0, 2.5, 1.0, 0.1])
+
+
+def diagonal_case(kind):
+    """The two largest variances are the optimum, 5.5; and a witness that says no more than that."""
+    A, every = np.diag(VARIANCES), np.arange(4)
+    if kind == "shared":
+        problem = RowSparseProblem(as_covariance(A, kind="covariance"), 2, 2)
+        witness = TreeWitness(data_scale(problem), [], [NodeWitness(every, None)], [])
+    else:
+        problem = counted(A, 2, 1)
+        scale = data_scale(problem)
+        part = TeamPart(every, np.diag(np.sqrt(VARIANCES / scale)), Cones())
+        witness = PatternTreeWitness(scale, [], [TeamsWitness(np.zeros((4, 0)), [part])])
+    honest = certify(problem, solve(problem, random_state=0), "fast")
+    return problem, honest, witness
+
+
+def root(kind, cuts):
+    """A tree of one node, with cuts (removed features, level)."""
+    if kind == "shared":
+        reductions = [Reduction(0, np.array(gone), NOTHING, level) for gone, level in cuts]
+        return Record(-1, -1, False, reductions, "bound", 0, 100.0)
+    removed = [TeamCut(0, [np.array(gone)], [NOTHING], level) for gone, level in cuts]
+    return PatternRecord(-1, removed, "bound", 0, 100.0)
+
+
+def test_a_root_without_a_witness_has_no_bound():
+    problem, honest, witness = diagonal_case("own")
+    for kind in ("open", "bound"):
+        tree = replace(witness, records=[PatternRecord(-1, kind=kind, bound=1.0)])
+        with pytest.raises(CertificateError, match="only inf follows"):
+            verify(problem, forged(honest, witness=tree))
