@@ -54,6 +54,28 @@ def root(kind, cuts):
     return PatternRecord(-1, removed, "bound", 0, 100.0)
 
 
+@pytest.mark.parametrize("kind", ["shared", "own"])
+def test_what_a_later_cut_settles_is_about_what_the_first_one_leaves(kind):
+    """Without the best feature the second one is not worth having: that says nothing about it."""
+    problem, honest, witness = diagonal_case(kind)
+    tree = replace(witness, records=[root(kind, [([0], 100.0), ([1], 5.2 / witness.scale)])])
+    loose = forged(honest, witness=tree, upper=100.0 * witness.scale)
+    verify(problem, loose)
+    with pytest.raises(CertificateError, match="proved_out"):
+        verify(problem, replace(loose, proved_out=np.array([1]), digest=""))
+
+
+@pytest.mark.parametrize("kind", ["shared", "own"])
+def test_cuts_of_what_is_cut_off_are_not_looked_at(kind):
+    """So that there must be none."""
+    problem, honest, witness = diagonal_case(kind)
+    cuts = [([0, 1, 2, 3], 100.0), ([0, 1], -5.0)]
+    tree = replace(witness, records=[root(kind, cuts)])
+    false = forged(honest, witness=tree, upper=100.0 * witness.scale, proved_out=np.arange(2))
+    with pytest.raises(CertificateError, match="nothing left to cut"):
+        verify(problem, false)
+
+
 def test_a_root_without_a_witness_has_no_bound():
     problem, honest, witness = diagonal_case("own")
     for kind in ("open", "bound"):

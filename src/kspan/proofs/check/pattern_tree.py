@@ -21,6 +21,7 @@ from kspan.proofs.check.claims import (
     Part,
     Problem,
     Witness,
+    cuts_below,
     feature_numbers,
     follow,
     need,
@@ -94,10 +95,9 @@ class PatternTreeWitness(Witness):
     def settled(self, lower: float) -> tuple[Index, Index]:
         """Return what the root's cuts settle for all teams: in no component, or in all."""
         fixed = removed = np.empty(0, dtype=np.intp)
-        for cut in self.records[0].cuts:
-            if cut.level * self.scale < lower:
-                removed = np.union1d(removed, _in_all(cut.removed))
-                fixed = np.union1d(fixed, _in_all(cut.fixed))
+        for cut in cuts_below(self.records[0].cuts, lower / self.scale):
+            removed = np.union1d(removed, _in_all(cut.removed))
+            fixed = np.union1d(fixed, _in_all(cut.fixed))
         return fixed, removed
 
 
@@ -150,7 +150,7 @@ class _Walk:
         teams = None if teams is None else tidy(teams, self.patterns)
         for step, cut in enumerate(record.cuts):
             if teams is None:
-                return upper, []
+                raise CertificateError(f"{what}, cut {step}: there is nothing left to cut")
             teams, level = self.cut(cut, teams, f"{what}, cut {step}")
             upper = max(upper, level)
         if teams is None:
