@@ -82,3 +82,25 @@ def test_a_root_without_a_witness_has_no_bound():
         tree = replace(witness, records=[PatternRecord(-1, kind=kind, bound=1.0)])
         with pytest.raises(CertificateError, match="only inf follows"):
             verify(problem, forged(honest, witness=tree))
+
+
+def test_a_vector_of_both_signs_may_be_the_best():
+    """A search for nonnegative vectors may leave such supports out; this one may not."""
+    A = np.array([[2.0, -1.5, 0.0], [-1.5, 2.0, 0.0], [0.0, 0.0, 1.9]])  # 3.5 on the first two
+    problem = counted(A, 1, 2)
+    records = [
+        Record(-1, -1, False, kind="branched", children=[1, 2]),
+        Record(0, 0, True, kind="branched", children=[3, 4]),
+        Record(0, 0, False, kind="enumerated", bound=9.0),
+        Record(1, 1, True, kind="void", bound=9.0),
+        Record(1, 1, False, kind="enumerated", bound=9.0),
+    ]
+    tree = TreeWitness(data_scale(problem), records, [NodeWitness(np.arange(3), None)], [])
+    one, support = np.ones((1, 1)), np.array([0])
+    honest = certify(problem, solve(problem, random_state=0), "fast")
+    false = forged(
+        honest, witness=tree, upper=2.5, lower=problem.claimed_value(support, one),
+        support=support, weights=one, proved_in=NOTHING, proved_out=NOTHING,
+    )  # fmt: skip
+    with pytest.raises(CertificateError, match="not void"):
+        verify(problem, false)

@@ -184,7 +184,9 @@ class _Walk:
         if record.kind == "void":
             all_in = place.choice.at_most and bool(place.choice.forced.all())
             need(
-                all_in and has_no_interior_optimum(self.known.on(place.features)),
+                self.problem.nonnegative
+                and all_in
+                and has_no_interior_optimum(self.known.on(place.features)),
                 f"{what}: is not void",
             )
             return -math.inf
