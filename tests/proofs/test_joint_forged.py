@@ -104,3 +104,10 @@ def test_a_vector_of_both_signs_may_be_the_best():
     )  # fmt: skip
     with pytest.raises(CertificateError, match="not void"):
         verify(problem, false)
+
+
+def test_certificates_without_a_choice():
+    problem, honest, _ = diagonal_case("own")
+    for junk in (None, "text", 3):
+        with pytest.raises(CertificateError):
+            verify(problem, forged(honest, choice=junk))
