@@ -111,3 +111,47 @@ def test_certificates_without_a_choice():
     for junk in (None, "text", 3):
         with pytest.raises(CertificateError):
             verify(problem, forged(honest, choice=junk))
+
+
+def nearly_orthonormal():
+    """Three vectors that are orthonormal to 1e-9, and better than all that are so.
+
+    u = (1, 0, x, -x, 0), v = (0, 1, y, 0, z), w = (0, 0, s, s, z'), s² = 1/2: v'w = 0 makes y of
+    the size of zz', so u'v = 0 makes one of x, z and z' zero. A product of 1e-9 lets all three be
+    1e-3, for which A gives 1e-6 each.
+    """
+    t, s = 8.8e-4, np.sqrt(0.5)
+    A = np.diag([1.0, 1.0, 0.5, 0.5, 3 * t * t])
+    A[2, 3] = A[3, 2] = 0.5
+    apart = np.array([0.0, 0.0, s, -s, 0.0])
+    A += 2 * t * t * np.outer(apart, apart)
+    A[0] += t * apart
+    A[:, 0] += t * apart
+    A[1, 4] = A[4, 1] = t
+    A[2:4, 4] = A[4, 2:4] = t * s
+    W = np.array([[1, 0, 0], [0, 1, 0], [t * s, -t * t / s, s], [-t * s, 0, s], [0, t, t]])
+    return counted(A, 3, 3), W / np.linalg.norm(W, axis=0)
+
+
+def test_nearly_orthonormal_is_not_enough():
+    problem, W = nearly_orthonormal()
+    A = problem.covariance.submatrix(np.arange(5))
+    assert np.abs(W.T @ W - np.eye(3)).max() < 1e-9
+    found = solve(problem, random_state=0)
+    U = found.loadings
+    best = float(np.trace(U.T @ A @ U))
+    assert best == pytest.approx(3 + 2 * 8.8e-4**2, abs=1e-9)  # two of the three
+    assert np.trace(W.T @ A @ W) > best + 7e-7
+    assert problem.claimed_value(np.arange(5), W) < best
+    loose = certify(problem, found, "fast")
+    assert loose.lower == pytest.approx(best, abs=1e-11)
+    false = forged(loose, support=np.arange(5), weights=W, lower=best + 5e-7)
+    with pytest.raises(CertificateError, match="lower"):
+        verify(problem, false)
+
+
+def test_what_rounding_leaves_of_a_zero_does_no_harm():
+    A = np.diag([3.0, 2.0, 1.0])
+    problem = counted(A, 2, 2)
+    W = np.array([[1.0, 0.0], [0.0, 1.0], [1e-17, -1e-15]])
+    assert problem.claimed_value(np.arange(3), W) == pytest.approx(5.0, abs=1e-12)
