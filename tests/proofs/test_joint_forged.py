@@ -1,9 +1,12 @@
 """Forged proofs about orthonormal components: `verify` refuses them, or what follows is true."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kspan import RowSparseProblem, as_covariance, certify, solve, verify
 from kspan.problem import Patterns, StiefelProblem
@@ -14,6 +17,9 @@ from kspan.proofs.check.known import data_scale
 from kspan.proofs.check.pattern_tree import PatternRecord, PatternTreeWitness, TeamCut
 from kspan.proofs.check.teams import TeamPart, TeamsWitness
 from kspan.proofs.check.tree import NodeWitness, Record, Reduction, TreeWitness
+from tests.effort import examples
+from tests.joint_oracle import interval
+from tests.proofs.helpers import JUNK, changed, leaves
 
 
 def counted(A, r, *counts, **rules):
@@ -155,3 +161,109 @@ def test_what_rounding_leaves_of_a_zero_does_no_harm():
     problem = counted(A, 2, 2)
     W = np.array([[1.0, 0.0], [0.0, 1.0], [1e-17, -1e-15]])
     assert problem.claimed_value(np.arange(3), W) == pytest.approx(5.0, abs=1e-12)
+
+
+# --- changes anywhere
+
+# Features, components, seed and counts: small trees with all that a tree can have.
+TREES = {
+    "alike": (7, 2, 0, {"n_nonzero_coefs": 3}),
+    "unlike": (7, 2, 4, {"n_nonzero_coefs": [3, 2]}),
+    "total": (6, 2, 0, {"n_nonzero_total": 5}),
+    "disjoint": (7, 2, 3, {"n_nonzero_coefs": 3, "disjoint": True}),
+    "three": (6, 3, 5, {"n_nonzero_coefs": 2}),
+}
+
+
+@cache
+def small_tree(name):
+    """A problem, what is reached there, and a certificate that claims next to nothing.
+
+    So that whatever follows from its witness, if anything, is what `verify` returns.
+    """
+    d, r, seed, counts = TREES[name]
+    rng = np.random.default_rng(seed)
+    F = rng.standard_normal((d, 2)) @ rng.standard_normal((2, d)) + rng.standard_normal((d, d))
+    A = F.T @ F
+    problem = counted(A, r, **counts)
+    honest = certify(problem, solve(problem, random_state=0), "exact")
+    assert honest.status is Status.OPTIMAL
+    verify(problem, honest)
+    support = np.sort(np.argsort(np.diag(A))[:r])
+    modest = forged(
+        honest, support=support, weights=np.eye(r), upper=100 * float(np.trace(A)),
+        lower=problem.claimed_value(support, np.eye(r)), proved_in=NOTHING, proved_out=NOTHING,
+    )  # fmt: skip
+    verify(problem, modest)
+    return problem, interval(A, problem.patterns)[0] * float(np.diag(A).max()), modest
+
+
+def refused_or_true(problem, best, certificate, witness):
+    try:
+        _, upper = verify(problem, forged(certificate, witness=witness))
+    except CertificateError:
+        return
+    assert upper >= best * (1 - 1e-11)
+
+
+def test_the_trees_here_have_all_that_a_tree_can_have():
+    trees = [small_tree(name)[2].witness for name in TREES]
+    records = [record for tree in trees for record in tree.records]
+    cuts = [cut for record in records for cut in record.cuts]
+    assert {record.kind for record in records} == {"branched", "bound", "void"}
+    assert any(part.size for cut in cuts for part in cut.fixed)
+    assert any(part.size for cut in cuts for part in cut.removed)
+    assert any(witness.prices.size for tree in trees for witness in tree.witnesses)
+    assert any(len(witness.parts) == 3 for tree in trees for witness in tree.witnesses)
+
+
+@examples(300)
+@given(st.data())
+def test_junk_anywhere_gives_a_clear_error_or_a_true_bound(data):
+    problem, best, certificate = small_tree(data.draw(st.sampled_from(sorted(TREES))))
+    path, value = data.draw(st.sampled_from(list(leaves(certificate.witness))))
+    kinds = [*JUNK]
+    if isinstance(value, np.ndarray):
+        kinds += [value[:-1], value[::-1], value.T, -value, 2 * value, 0.5 * value, value + 1]
+        kinds += [value.astype(kind) for kind in (float, np.float32, complex, bool, str, object)]
+        kinds += [value.astype(float) * 1e180, np.concatenate([value, value]), value.tolist()]
+    elif isinstance(value, str):
+        kinds += ["open", "bound", "branched", "void", "enumerated"]
+    else:
+        kinds += [value + 1, value - 1, -value, 2 * value, 0.5 * value, float(value)]
+    junk = data.draw(st.sampled_from(kinds))
+    refused_or_true(problem, best, certificate, changed(certificate.witness, path, junk))
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_lists_that_are_shorter_or_in_another_order(name):
+    """Children, cuts, the parts of teams, what is removed and fixed, records and witnesses."""
+    problem, best, certificate = small_tree(name)
+    tree = certificate.witness
+
+    def try_lists(owner, path):
+        for field in ("records", "witnesses", "children", "cuts", "parts", "removed", "fixed"):
+            items = getattr(owner, field, None)
+            if not isinstance(items, list) or not items:
+                continue
+            for other in (items[1:], items[:-1], items[::-1], [*items, items[0]]):
+                forgery = changed(tree, (*path, field), other)
+                refused_or_true(problem, best, certificate, forgery)
+            for i, item in enumerate(items):
+                try_lists(item, (*path, field, i))
+
+    try_lists(tree, ())
+    for i, record in enumerate(tree.records):
+        for j, cut in enumerate(record.cuts):
+            swapped = replace(cut, removed=cut.fixed, fixed=cut.removed)
+            forgery = changed(tree, ("records", i, "cuts", j), swapped)
+            refused_or_true(problem, best, certificate, forgery)
+
+
+def test_no_complaint_about_empty_lists_of_a_strange_kind():
+    problem, _, certificate = small_tree("alike")
+    tree = certificate.witness
+    place = next(i for i, record in enumerate(tree.records) if record.cuts)
+    empty = [np.empty(0, dtype=complex) for _ in tree.records[place].cuts[0].fixed]
+    changes = changed(tree, ("records", place, "cuts", 0, "fixed"), empty)
+    refused_or_true(problem, 0.0, certificate, changes)

@@ -180,6 +180,7 @@ class _Walk:
         fits = len(cut.removed) == len(cut.fixed) == len(teams)
         need(fits, f"{what}: does not fit the teams")
         d, level = self.patterns.n_features, -math.inf
+        all_gone, all_kept = [], []
         levels = team_cut_levels(bound, teams, self.patterns)
         for team, (with_it, without), removed, fixed in zip(
             teams, levels, cut.removed, cut.fixed, strict=True
@@ -190,11 +191,13 @@ class _Walk:
             settled = bool(np.isin(gone, free).all() and np.isin(kept, free).all())
             need(settled, f"{what}: settles what is not free")
             need(np.intersect1d(gone, kept).size == 0, f"{what}: removes what it fixes")
+            all_gone.append(gone)
+            all_kept.append(kept)
             level = max(
                 level, with_it[gone].max(initial=-math.inf), without[kept].max(initial=-math.inf)
             )
         follow(f"{what}, level", float(level), cut.level, self.noise)
-        return tidy(settle_teams(teams, cut.removed, cut.fixed), self.patterns), float(level)
+        return tidy(settle_teams(teams, all_gone, all_kept), self.patterns), float(level)
 
     def children(
         self, index: int, teams: Teams, above: float
