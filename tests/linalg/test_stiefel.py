@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pymanopt.manifolds import Stiefel
 
-from kspan.linalg.stiefel import polar, qf, retraction_slope, to_tangent
+from kspan.linalg.stiefel import distance_to_orthonormal, polar, qf, retraction_slope, to_tangent
+from kspan.solvers.stiefel.pattern import orthonormal_on
 
 seeds = st.integers(0, 2**32 - 1)
 shapes = st.tuples(st.integers(2, 9), st.integers(1, 4)).filter(lambda s: s[0] >= s[1])
@@ -95,3 +96,28 @@ def test_polar_of_badly_conditioned_matrices(rng, condition):
     left, _, right = np.linalg.svd(M, full_matrices=False)
     np.testing.assert_allclose(P.T @ P, np.eye(3), atol=1e-13)
     np.testing.assert_allclose(P, left @ right, atol=1e-6)
+
+
+@given(seeds, shapes)
+def test_orthonormal_columns_with_the_same_zeros_are_as_near_as_promised(seed, shape):
+    """Of matrices that are a little off, on random patterns."""
+    rng = np.random.default_rng(seed)
+    mask = rng.random(shape) < 0.7
+    V = orthonormal_on(rng.standard_normal(shape), mask)
+    if V is None:
+        return
+    W = V + 10.0 ** -rng.uniform(2, 12) * mask * rng.standard_normal(shape)
+    distance = distance_to_orthonormal(W)
+    if np.isfinite(distance):
+        found = orthonormal_on(W, W != 0)  # the nearest, to first order
+        assert found is not None
+        assert np.linalg.norm(found - W) <= distance + 1e-9
+
+
+def test_columns_without_orthonormal_ones_near():
+    """A feature that both have, and that one of them must not."""
+    for size in (1e-3, 1e-6, 1e-9):
+        W = np.array([[1.0, 0.0], [size, size], [0.0, 1.0]])
+        assert distance_to_orthonormal(W) == np.inf
+        W[1, 1] = 0.0
+        assert distance_to_orthonormal(W) < 1e-5

@@ -1,5 +1,6 @@
-"""Random problems, their answers by enumeration, and short ways to make certificates."""
+"""Random problems, their answers by enumeration, and ways to make and to forge certificates."""
 
+from dataclasses import fields, is_dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -135,3 +136,33 @@ def assert_sandwich(certificate, problem, A):
         assert np.isin(certificate.proved_in, support).all()
         assert not np.isin(certificate.proved_out, support).any()
     return best
+
+
+# --- what forgers do
+
+JUNK = (
+    np.nan, np.inf, -1, 0, 10**9, 1e300, -1e300, 5e-324, True, "text", None,
+    np.empty(0), np.empty((0, 0)), np.zeros((3, 3)), np.arange(3), np.array([np.nan]),
+)  # fmt: skip
+
+
+def leaves(value, path=()):
+    """All numbers and arrays in a tree of dataclasses and lists, with the way to them."""
+    if is_dataclass(value):
+        for entry in fields(value):
+            yield from leaves(getattr(value, entry.name), (*path, entry.name))
+    elif isinstance(value, list):
+        for i, item in enumerate(value):
+            yield from leaves(item, (*path, i))
+    elif value is not None:
+        yield path, value
+
+
+def changed(value, path, new):
+    """The tree with another value at the end of a path."""
+    if not path:
+        return new
+    first, *rest = path
+    if isinstance(value, list):
+        return [changed(item, rest, new) if i == first else item for i, item in enumerate(value)]
+    return replace(value, **{first: changed(getattr(value, first), rest, new)})

@@ -1,6 +1,6 @@
 """`verify` accepts what follows from the data and the witness, and nothing else."""
 
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -23,9 +23,12 @@ from kspan.proofs.check.witnesses import (
 from kspan.proofs.search.tree_state import Budgets
 from tests.effort import examples
 from tests.proofs.helpers import (
+    JUNK,
     RELAX,
     ROUNDING,
+    changed,
     first_support,
+    leaves,
     matrix_problem,
     optimum,
     prove,
@@ -101,28 +104,6 @@ WITH_ARRAYS = ("dual", "wide dual", "split", "sample", "screened", *TREES)
 def resigned(certificate, **changes):
     """A changed certificate with a digest that fits, as a forger would make it."""
     return replace(certificate, **changes, digest="")
-
-
-def leaves(value, path=()):
-    """All numbers and arrays in a tree of dataclasses and lists, with the way to them."""
-    if is_dataclass(value):
-        for entry in fields(value):
-            yield from leaves(getattr(value, entry.name), (*path, entry.name))
-    elif isinstance(value, list):
-        for i, item in enumerate(value):
-            yield from leaves(item, (*path, i))
-    elif value is not None:
-        yield path, value
-
-
-def changed(value, path, new):
-    """The tree with another value at the end of a path."""
-    if not path:
-        return new
-    first, *rest = path
-    if isinstance(value, list):
-        return [changed(item, rest, new) if i == first else item for i, item in enumerate(value)]
-    return replace(value, **{first: changed(getattr(value, first), rest, new)})
 
 
 def other_digit(array):
@@ -645,12 +626,6 @@ def test_a_false_dual_witness_for_data_with_fewer_samples_than_components():
         except CertificateError:
             continue
         assert upper >= best * (1 - ROUNDING)
-
-
-JUNK = (
-    np.nan, np.inf, -1, 0, 10**9, 1e300, -1e300, 5e-324, True, "text", None,
-    np.empty(0), np.empty((0, 0)), np.zeros((3, 3)), np.arange(3), np.array([np.nan]),
-)  # fmt: skip
 
 
 @examples(150)

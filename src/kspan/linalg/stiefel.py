@@ -3,6 +3,7 @@
 import numpy as np
 
 from kspan.arrays import FloatArray
+from kspan.linalg.rounding import UNIT
 
 
 def symmetric(M: FloatArray) -> FloatArray:
@@ -82,3 +83,43 @@ def polar(M: FloatArray) -> FloatArray:
         return nearest @ (1.5 * np.eye(len(values)) - 0.5 * (nearest.T @ nearest))
     left, _, right = np.linalg.svd(M, full_matrices=False)
     return left @ right
+
+
+def distance_to_orthonormal(W: FloatArray) -> float:
+    r"""Return how far it is at most to orthonormal columns with the zeros of W; inf if unknown.
+
+    In the norm of Frobenius. Small products of columns do not say it: those of columns that share
+    few features may be small without any such columns near.
+
+    *Proof.* Let F collect the entries of W'W - I of all pairs of columns that share a feature,
+    L be the derivative of F with respect to the entries of W that are not zero, σ its smallest
+    singular value, and ρ = ‖F‖. U = W + H has orthonormal columns when F + LH + Q(H) = 0, where
+    Q(H) are the entries of H'H and ‖Q(H)‖ ≤ ‖H‖². With τ = 2ρ/σ and 4ρ ≤ σ² the map
+    :math:`H \mapsto -L^+(F + Q(H))` takes the ball of radius τ into itself, as
+    (ρ + τ²)/σ ≤ τ; by Brouwer it has a fixed point, which is such an H. ∎
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> distance_to_orthonormal(np.array([[1.0, 1e-20], [0.0, 1.0]])) < 1e-12
+    True
+    >>> distance_to_orthonormal(np.array([[1.0, 0.0], [1e-9, 1e-9], [0.0, 1.0]]))
+    inf
+    """
+    k, m = W.shape
+    used = (W != 0).astype(float)
+    first, second = np.nonzero(np.triu(used.T @ used))
+    n = first.size
+    rows = np.full((m, m), n)
+    rows[first, second] = rows[second, first] = np.arange(n)
+    gram = np.zeros((n + 1, n + 1))  # LL'; the last row is of pairs that share nothing
+    for t in range(m):
+        part = W * used[:, [t]]
+        part[:, t] *= 2  # of the square of its length
+        gram[np.ix_(rows[t], rows[t])] += part.T @ part
+    gram = gram[:n, :n]
+    missing = (W.T @ W - np.eye(m))[first, second]
+    rho = float(np.linalg.norm(missing)) + m * (k + 8) * UNIT
+    rounding = 8 * (k + n + 8) * UNIT * float(np.trace(gram))
+    square = float(np.linalg.eigvalsh(gram)[0]) - rounding
+    return float(2 * rho / np.sqrt(square)) if 4 * rho <= square else np.inf

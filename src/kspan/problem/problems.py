@@ -1,6 +1,7 @@
 """What is asked: which covariance, how many components, how many features."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -12,6 +13,7 @@ from kspan.covariance import Covariance
 from kspan.linalg.eigen import leading_stack
 from kspan.linalg.nonnegative import best_on_support
 from kspan.linalg.rounding import IMPROVEMENT, UNIT
+from kspan.linalg.stiefel import distance_to_orthonormal
 from kspan.problem.choice import Choice, HasChoice, as_count, is_count
 from kspan.problem.patterns import Patterns
 from kspan.problem.solution import Candidate, LoadingsSolution, Solution
@@ -22,6 +24,9 @@ STACK_LIMIT = 32
 
 # W'W may differ from the identity by this much.
 LENGTH_SLACK = 1e-9
+
+# Entries of loadings up to one of these sizes may be what rounding left of a zero.
+HARDLY_THERE = (0.0, 1e-14, 1e-11)
 
 
 def explained_at_least(
@@ -456,19 +461,27 @@ class StiefelProblem(_OwnFeatures):
     def claimed_value(self, support: Index, weights: FloatArray) -> float:
         """Return what loadings on a support explain at least; `ValueError` if not feasible.
 
-        Orthonormal to rounding is orthonormal: what is missing to it, times the variances, is
-        taken off.
+        That is, what orthonormal ones near them with the same zeros do: U = W + H explains
+        2⟨AW, H⟩ + ⟨AH, H⟩ more, and the norm of A on the support is at most its trace. Entries
+        that are hardly there may stand in the way of such a U, and are then taken for zero.
         """
         if self.patterns is None:
             raise ValueError("problem: a certificate is about counts")
-        value = explained_at_least(self.covariance, support, weights, self.n_components)
-        mask = np.zeros((self.n_features, self.n_components), dtype=bool)
+        m, best = self.n_components, 0.0
+        explained_at_least(self.covariance, support, weights, m)  # if they are orthonormal at all
+        mask = np.zeros((self.n_features, m), dtype=bool)
         mask[support] = weights != 0
         if (wrong := self.patterns.objection(mask)) is not None:
             raise ValueError(f"weights: {wrong}")
-        off = float(np.linalg.norm(weights.T @ weights - np.eye(self.n_components)))
         trace = float(self.covariance.diagonal()[support].sum())
-        return max(value - 4 * off * trace, 0.0)
+        for least in HARDLY_THERE:
+            W = np.where(np.abs(weights) > least, weights, 0.0)
+            distance = distance_to_orthonormal(W)
+            if distance <= 0.5:
+                with suppress(ValueError):  # many of them may be something after all
+                    value = explained_at_least(self.covariance, support, W, m)
+                    best = max(best, value - 4 * distance * trace)
+        return best
 
     @property
     def largest_alpha(self) -> float:

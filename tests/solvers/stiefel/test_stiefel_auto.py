@@ -208,6 +208,13 @@ def test_an_answer_in_any_case(case, disjoint, r, counts):
     assert value >= np.sort(np.diag(A))[-r:].sum() * (1 - 1e-9)  # single features
 
 
+@pytest.mark.parametrize("counts", [[1, 3, 3], [1, 1, 3], [2, 1, 3]])
+def test_as_many_components_as_features(rng, counts):
+    """Then a feature that two of them share may be the only one that either has."""
+    A = random_covariance(rng, 3)
+    assert found(counted(A, 3, counts)) == pytest.approx(np.trace(A), rel=1e-9)
+
+
 def test_all_features_are_plain_pca(rng):
     A = random_covariance(rng, 7)
     assert found(counted(A, 3, 7)) == pytest.approx(np.linalg.eigvalsh(A)[-3:].sum(), rel=1e-8)

@@ -6,7 +6,8 @@ dividing by it and by its root is exact, and 1e-150 and 1e150 are as good as 1.
 
 import math
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from itertools import takewhile
+from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -89,6 +90,25 @@ def provable(problem: Problem | ElementSparseProblem) -> Problem:
     return problem
 
 
+class HasLevel(Protocol):
+    """A cut of a search: nothing that it takes away is above its level."""
+
+    @property
+    def level(self) -> float:
+        """In units of the search's scale."""
+
+
+Cut = TypeVar("Cut", bound=HasLevel)
+
+
+def cuts_below(cuts: list[Cut], lower: float) -> list[Cut]:
+    """Return the cuts of a node that take nothing away of what reaches `lower`.
+
+    Up to the first one that may: what comes after it is about what it leaves, not about all.
+    """
+    return list(takewhile(lambda cut: cut.level < lower, cuts))
+
+
 # --- comparing
 
 
@@ -117,7 +137,8 @@ def follow(what: str, follows: float, claimed: float, room: float = 0.0) -> None
     """
     slack = AGREEMENT * max(abs(follows), abs(claimed)) + room
     need(
-        math.isfinite(claimed) and follows <= claimed + slack,
+        # No slack makes a bound of what is unbounded.
+        math.isfinite(claimed) and follows < math.inf and follows <= claimed + slack,
         f"{what}: claimed {claimed!r}, but only {follows!r} follows",
     )
 

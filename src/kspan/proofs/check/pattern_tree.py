@@ -21,6 +21,7 @@ from kspan.proofs.check.claims import (
     Part,
     Problem,
     Witness,
+    cuts_below,
     feature_numbers,
     follow,
     need,
@@ -94,10 +95,9 @@ class PatternTreeWitness(Witness):
     def settled(self, lower: float) -> tuple[Index, Index]:
         """Return what the root's cuts settle for all teams: in no component, or in all."""
         fixed = removed = np.empty(0, dtype=np.intp)
-        for cut in self.records[0].cuts:
-            if cut.level * self.scale < lower:
-                removed = np.union1d(removed, _in_all(cut.removed))
-                fixed = np.union1d(fixed, _in_all(cut.fixed))
+        for cut in cuts_below(self.records[0].cuts, lower / self.scale):
+            removed = np.union1d(removed, _in_all(cut.removed))
+            fixed = np.union1d(fixed, _in_all(cut.fixed))
         return fixed, removed
 
 
@@ -150,7 +150,7 @@ class _Walk:
         teams = None if teams is None else tidy(teams, self.patterns)
         for step, cut in enumerate(record.cuts):
             if teams is None:
-                return upper, []
+                raise CertificateError(f"{what}, cut {step}: there is nothing left to cut")
             teams, level = self.cut(cut, teams, f"{what}, cut {step}")
             upper = max(upper, level)
         if teams is None:
@@ -180,6 +180,7 @@ class _Walk:
         fits = len(cut.removed) == len(cut.fixed) == len(teams)
         need(fits, f"{what}: does not fit the teams")
         d, level = self.patterns.n_features, -math.inf
+        all_gone, all_kept = [], []
         levels = team_cut_levels(bound, teams, self.patterns)
         for team, (with_it, without), removed, fixed in zip(
             teams, levels, cut.removed, cut.fixed, strict=True
@@ -190,11 +191,13 @@ class _Walk:
             settled = bool(np.isin(gone, free).all() and np.isin(kept, free).all())
             need(settled, f"{what}: settles what is not free")
             need(np.intersect1d(gone, kept).size == 0, f"{what}: removes what it fixes")
+            all_gone.append(gone)
+            all_kept.append(kept)
             level = max(
                 level, with_it[gone].max(initial=-math.inf), without[kept].max(initial=-math.inf)
             )
         follow(f"{what}, level", float(level), cut.level, self.noise)
-        return tidy(settle_teams(teams, cut.removed, cut.fixed), self.patterns), float(level)
+        return tidy(settle_teams(teams, all_gone, all_kept), self.patterns), float(level)
 
     def children(
         self, index: int, teams: Teams, above: float

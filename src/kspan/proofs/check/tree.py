@@ -25,6 +25,7 @@ from kspan.proofs.check.claims import (
     Part,
     Problem,
     Witness,
+    cuts_below,
     feature_numbers,
     follow,
     need,
@@ -105,7 +106,7 @@ class TreeWitness(Witness):
     def settled(self, lower: float) -> tuple[Index, Index]:
         """Return what the root's cuts settle; they bound all supports of the problem."""
         nothing = np.empty(0, dtype=np.intp)
-        cuts = [cut for cut in self.records[0].reductions if cut.level * self.scale < lower]
+        cuts = cuts_below(self.records[0].reductions, lower / self.scale)
         fixed = np.concatenate([nothing, *(cut.fixed for cut in cuts)])
         removed = np.concatenate([nothing, *(cut.removed for cut in cuts)])
         return np.sort(fixed), np.sort(removed)
@@ -170,6 +171,8 @@ class _Walk:
             place, level = self.cut(reduction, place, f"node {index}, cut {step}")
             upper = max(upper, level)
             if place.choice.is_empty:
+                last = step + 1 == len(record.reductions)
+                need(last, f"node {index}, cut {step + 1}: there is nothing left to cut")
                 return upper, []  # every support was cut off
             place = place.usable()
         if record.kind == "branched":
@@ -181,7 +184,9 @@ class _Walk:
         if record.kind == "void":
             all_in = place.choice.at_most and bool(place.choice.forced.all())
             need(
-                all_in and has_no_interior_optimum(self.known.on(place.features)),
+                self.problem.nonnegative
+                and all_in
+                and has_no_interior_optimum(self.known.on(place.features)),
                 f"{what}: is not void",
             )
             return -math.inf

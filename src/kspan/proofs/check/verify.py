@@ -57,7 +57,8 @@ def verify(
     (4.391046, 'optimal')
     """
     problem = provable(problem)
-    _same_problem(problem, certificate)
+    with _clear_errors():
+        _same_problem(problem, certificate)
     problem.covariance.ensure_psd()
     witness = certificate.witness
     with _clear_errors():

@@ -88,7 +88,8 @@ def trimmed(
 def repaired(mask: Mask, scores: FloatArray) -> Mask:
     """Return a pattern in which no two columns share one feature only, if there is one near.
 
-    The weaker of the two gives the feature up and takes its next best one.
+    The weaker of the two gives the feature up and takes its next best one; the other one does if it
+    would have none left.
     """
     mask, banned = mask.copy(), np.zeros_like(mask)
     r = mask.shape[1]
@@ -97,12 +98,16 @@ def repaired(mask: Mask, scores: FloatArray) -> Mask:
         pairs = np.argwhere(np.triu(shared == 1, 1))
         if not pairs.size:
             return mask
-        a, b = pairs[0]
+        a, b = (int(column) for column in pairs[0])
         i = int(np.flatnonzero(mask[:, a] & mask[:, b])[0])
-        weaker = int(a if scores[i, a] < scores[i, b] else b)
+        for weaker in (a, b) if scores[i, a] < scores[i, b] else (b, a):
+            free = np.where(mask[:, weaker] | banned[:, weaker], -np.inf, scores[:, weaker])
+            new = int(np.argmax(free))
+            if np.isfinite(free[new]) or mask[:, weaker].sum() > 1:
+                break
+        else:
+            return mask  # both need it
         banned[i, weaker], mask[i, weaker] = True, False
-        free = np.where(mask[:, weaker] | banned[:, weaker], -np.inf, scores[:, weaker])
-        new = int(np.argmax(free))
         if np.isfinite(free[new]):
             mask[new, weaker] = True
     return mask
