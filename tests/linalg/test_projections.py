@@ -1,5 +1,6 @@
 """Projections against their definition: the nearest point of the set."""
 
+import cvxpy
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from kspan.linalg.projections import (
+    SharedAims,
     fantope_shift,
     fill_capped,
     negative_part,
@@ -230,3 +232,44 @@ def test_the_shift_solves_its_equation(values, share, round_them):
 
 def test_too_few_values_are_all_clipped_to_one():
     assert fantope_shift(np.array([0.5, 2.0]), 3) == -0.5
+
+
+# --- features that several components may share
+
+
+@given(seeds, st.integers(1, 6), st.integers(2, 3), st.floats(0.1, 0.9), st.booleans())
+def test_shared_features_are_spent_at_the_nearest_point(seed, n, cap, share, fix):
+    """Against a solver of quadratic programs, by what is reached."""
+    rng = np.random.default_rng(seed)
+    a, b, y = rng.uniform(-1.5, 2.0, (3, n))
+    weights = tuple(rng.uniform(0.3, 2.0, 3))
+    fixed = np.zeros(n, dtype=bool)
+    fixed[0] = fix and n > 1
+    total = max(share * cap * n, cap * fixed.sum())
+    aims = SharedAims(a, b, y, weights)
+    p, w, z = aims.spend(total, cap, fixed)
+    assert z.sum() <= total + 1e-6
+    assert (z >= 0).all()
+    assert (z <= cap).all()
+    assert (w <= np.minimum(z, 1) + 1e-12).all()
+    assert (z[fixed] == cap).all()
+
+    def cost(p, w, z):
+        return (
+            weights[0] * (p - a) ** 2 + weights[1] * (w - p - b) ** 2
+            + weights[2] * (z - p - y) ** 2
+        ).sum()  # fmt: skip
+
+    # Spending all of it or less: the sum is a limit where the relaxation uses it.
+    variables = cvxpy.Variable(n), cvxpy.Variable(n), cvxpy.Variable(n)
+    P, W, Z = variables
+    goal = (
+        weights[0] * cvxpy.sum_squares(P - a)
+        + weights[1] * cvxpy.sum_squares(W - P - b)
+        + weights[2] * cvxpy.sum_squares(Z - P - y)
+    )
+    rules = [Z >= cap * fixed, Z <= cap, W <= 1, W <= Z, cvxpy.sum(Z) <= total]
+    if z.sum() >= total - 1e-6:
+        rules[-1] = cvxpy.sum(Z) == total
+    best = cvxpy.Problem(cvxpy.Minimize(goal), rules).solve(solver="CLARABEL")
+    assert cost(p, w, z) <= best + 1e-5 * (1 + best)

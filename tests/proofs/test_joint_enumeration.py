@@ -214,11 +214,16 @@ def test_sums_and_levels_bound_all_patterns_of_a_node(seed):
         lost = set(before) - set(patterns_of(node, patterns))
         assert not [S for S in lost if can_be_orthonormal(S)]
     scores = [rng.integers(-1 if disjoint else 0, 5, d).astype(float) for _ in node]
+    # What counts once for a team, however many of its components have it.
+    once = [rng.integers(0, 4, d) * float(team.count > 1 and not disjoint) for team in node]
     team_of = [place for place, team in enumerate(node) for _ in range(team.count)]
-    value = best_pattern_sum(node, scores, patterns)
-    levels = team_cut_levels(TeamsBound(value, scores), node, patterns)
+    value = best_pattern_sum(node, TeamsBound(0.0, scores, once), patterns)
+    levels = team_cut_levels(TeamsBound(value, scores, once), node, patterns)
     for supports in patterns_of(node, patterns):
         worth = sum(scores[q][list(S)].sum() for q, S in zip(team_of, supports, strict=True))
+        for q, bonus in enumerate(once):
+            had = set().union(*(S for p, S in zip(team_of, supports, strict=True) if p == q))
+            worth += bonus[list(had)].sum()
         assert worth <= value
         for q, S in zip(team_of, supports, strict=True):
             with_it, without = levels[q]

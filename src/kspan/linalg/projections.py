@@ -1,5 +1,6 @@
 """Projections: on the Fantope, on the PSD cone, on row cones, on capped simplices."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -130,3 +131,67 @@ def fill_together(target: Array, caps: Array, fixed: NDArray[np.bool_], total: f
             high = level
     z[~fixed] = np.clip(wanted - high, 0, room)
     return z
+
+
+@dataclass(frozen=True)
+class SharedAims:
+    """What is wanted of the diagonals of P, of ``Diag(w) - P`` and of ``Diag(z) - P``.
+
+    Each with its weight: ``weights[0] (p - p0)² + weights[1] (w - p - s0)² + weights[2] (z - p -
+    y0)²``.
+    """
+
+    p: Array
+    s: Array
+    y: Array
+    weights: tuple[float, float, float]
+
+    def spend(self, total: float, cap: float, fixed: NDArray[np.bool_]) -> tuple[Array, ...]:
+        r"""Return the nearest p, w and z with ``w ≤ min(1, z)``, ``0 ≤ z ≤ cap``, ``Σz = total``.
+
+        `fixed` features have z = cap. For a price ν of z every feature is a problem of its own: its
+        cost is convex in z, of one of three quadratics (w is not in the way; w = z; w = 1), and
+        has a kink at 1. The price is found by halving an interval.
+        """
+        a, b, y = (part.astype(np.float64) for part in (self.p, self.s, self.y))
+        wp, ws, wy = self.weights
+        alone, both = wp * wy / (wp + wy), wp * (ws + wy) / (wp + ws + wy)
+        capped = (wp + ws) * wy / (wp + ws + wy)
+        middle = (ws * b + wy * y) / (ws + wy)  # of s and y when w = z
+        fallen = (wp * a + ws * (1 - b)) / (wp + ws)  # p when w = 1
+
+        def with_price(price: float) -> Array:
+            free = np.clip(y + a - price / (2 * alone), 0.0, cap)
+            equal = a + middle - price / (2 * both)
+            above = fallen + y - price / (2 * capped)
+            bound = np.where(equal <= 1.0, equal, np.maximum(above, 1.0))
+            inactive = self._p(a, y, free) + b <= np.minimum(free, 1.0)
+            z = np.where(inactive, free, np.clip(bound, 0.0, cap))
+            return np.where(fixed, cap, z)
+
+        size = (
+            2
+            * float(max(alone, both, capped))
+            * float(np.abs(a).max() + np.abs(b).max() + np.abs(y).max() + cap + 1)
+        )
+        low, high = -size, size
+        z = with_price(low)
+        if z.sum() > total:
+            for _ in range(50):
+                price = 0.5 * (low + high)
+                if with_price(price).sum() > total:
+                    low = price
+                else:
+                    high = price
+            z = with_price(high)
+        p = self._p(a, y, z)
+        w = p + b
+        most = np.minimum(z, 1.0)
+        p = np.where(w > most, (wp * a + ws * (most - b) + wy * (z - y)) / (wp + ws + wy), p)
+        return p, np.minimum(w, most), z
+
+    def _p(self, a: Array, y: Array, z: Array) -> Array:
+        """Return the best p where w is not in the way."""
+        wp, _, wy = self.weights
+        p: Array = (wp * a + wy * (z - y)) / (wp + wy)
+        return p

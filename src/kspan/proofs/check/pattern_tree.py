@@ -8,7 +8,7 @@ the upper bound that follows is the largest of all pieces.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -172,7 +172,7 @@ class _Walk:
             feature_numbers(part.features, self.patterns.n_features, f"{what}: team {number}")
             need(isinstance(part.cones, Cones), f"{what}: team {number} has no cones")
         found = teams_bound(self.known, teams, witness, self.patterns)
-        return TeamsBound(found.value + self.error, found.scores)
+        return replace(found, value=found.value + self.error)
 
     def cut(self, cut: TeamCut, teams: Teams, what: str) -> tuple[Teams | None, float]:
         """Check one screening step; return the smaller node and the level of what went."""

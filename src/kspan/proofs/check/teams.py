@@ -14,14 +14,19 @@ see `bounds.py`, with κ = k_q - 1) on :math:`E_q`,
 
 .. math::
     OPT \le [\text{K largest } Y_{ii}] + \sum_q KyFan_{c_q}\big((A - Y)_{E_q} - B_q - sym(G_q)
-    + Diag(α_q - β_q)\big) + \max \sum_q \sum_{t ∈ q} \sum_{i∈S_t} (B_q + Diag\,β_q)_{ii},
+    + Diag(α_q - β_q)\big) + \max \sum_q \Big( \sum_{i ∈ \cup_{t∈q} S_t} (B_q)_{ii}
+    + \sum_{t ∈ q} \sum_{i∈S_t} (β_q)_i \Big),
 
 the maximum over all patterns of the node.
 
-*Proof.* :math:`P = \sum_t P_t` is a projector on at most K features R, so ⟨Y, P⟩ ≤ tr Y_RR. Each
-P_t is one on S_t: :math:`⟨B_q, P_t⟩ \le \sum_{S_t} (B_q)_{ii}`, and its row cones hold. Add and
+*Proof.* :math:`P = \sum_t P_t` is a projector on at most K features R, so ⟨Y, P⟩ ≤ tr Y_RR. The
+sum of a team is one on all features that any of its components has:
+:math:`⟨B_q, \sum_{t∈q} P_t⟩ \le \sum_{\cup S_t} (B_q)_{ii}`. Row cones hold for each P_t. Add and
 subtract. What is left of A in team q meets :math:`\sum_{t∈q} P_t`, a projector of rank c_q on
 :math:`E_q`. ∎
+
+So a feature is worth more to the first component of a team that has it than to the next ones. What
+a team may choose are *units*: a first one and c - 1 further ones of each feature, c·k in all.
 
 With one team Y is not needed; with several it says that they are orthogonal to each other.
 
@@ -160,10 +165,67 @@ class TeamsWitness(Part):
 
 @dataclass(frozen=True)
 class TeamsBound:
-    """A proved bound on the patterns of a node, and scores of the features in every team."""
+    """A proved bound on the patterns of a node, and scores of the features in every team.
+
+    Parameters
+    ----------
+    value : the bound
+    scores : what a feature is worth to every component of a team that has it
+    once : and what it is worth beside that, once for the team; zeros when left out
+    """
 
     value: float
     scores: list[FloatArray]
+    once: list[FloatArray] = field(default_factory=list)
+
+    def units(self, team: Team, place: int, choice: Choice) -> "Units":
+        """Return what a team may choose from."""
+        score = self.scores[place]
+        return Units.of(
+            score, self.once[place] if self.once else np.zeros_like(score), team, choice
+        )
+
+
+@dataclass(frozen=True)
+class Units:
+    """The free features of a team as units, none of them worth less than nothing.
+
+    Parameters
+    ----------
+    first, further : (n,) what the first unit of a feature is worth, and every other
+    falling : all units of the free features, the best first
+    n_open : how many of them are chosen
+    """
+
+    first: FloatArray
+    further: FloatArray
+    falling: FloatArray
+    n_open: int
+
+    @classmethod
+    def of(cls, score: FloatArray, once: FloatArray, team: Team, choice: Choice) -> "Units":
+        """Make them; `choice` is of one component, or of all where they must not share."""
+        times = team.count if choice is team.choice else 1
+        further = np.maximum(score, 0.0)
+        first = np.maximum(score + once, 0.0) * (1 + 2 * UNIT)
+        units = [first[choice.free], *[further[choice.free]] * (times - 1)]
+        falling = np.sort(np.concatenate(units))[::-1]
+        return cls(first, further if times > 1 else first, falling, times * choice.n_open)
+
+    @property
+    def chosen(self) -> FloatArray:
+        """The best units, as many as may be chosen."""
+        return self.falling[: self.n_open]
+
+    @property
+    def threshold(self) -> float:
+        """What the last one chosen is worth; nothing if there is room for more."""
+        return float(self.falling[self.n_open - 1]) if 0 < self.n_open <= self.falling.size else 0.0
+
+    @property
+    def after(self) -> float:
+        """What the best one that is not chosen is worth."""
+        return float(self.falling[self.n_open]) if self.n_open < self.falling.size else 0.0
 
 
 @refuses_overflow
@@ -183,7 +245,7 @@ def teams_bound(
     n_used = min(patterns.size, sum(team.count * team.choice.size for team in teams))
     everyone = Choice(n_used, np.zeros(n, dtype=bool), usable, at_most=True)
     value = everyone.best_sum(factor_scores(common))
-    scores = []
+    scores, once = [], []
     for team, part in zip(teams, witness.parts, strict=True):
         features = team.choice.features
         factor, cones = part.on(features, n)
@@ -193,35 +255,34 @@ def teams_bound(
         C, offset, error = with_cones(known.on(features).A, cones, team.choice.size - 1)
         ky_fan = ky_fan_without(C, np.hstack([factor, common[features]]), team.count)
         value += ky_fan + team.count * error
-        score = np.zeros(n)
-        score[features] = factor_scores(factor, offset)
+        score, bonus = np.zeros((2, n))
+        if patterns.disjoint or team.count == 1:
+            score[features] = factor_scores(factor, offset)
+        else:
+            score[features], bonus[features] = offset * (1 + 8 * UNIT), factor_scores(factor)
         scores.append(score)
+        once.append(bonus)
     if patterns.disjoint and prices.size:
         if prices.shape != (n,) or not (prices >= 0).all():
             raise FloatingPointError("the prices of the witness are not one for each feature")
         value += float(prices[usable].sum()) * (1 + (n + 8) * UNIT)
         paid = np.where(usable, prices, 0.0)
         scores = [score - paid + 2 * UNIT * (score + paid) for score in scores]
-    value += best_pattern_sum(teams, scores, patterns)
+    value += best_pattern_sum(teams, TeamsBound(value, scores, once), patterns)
     value += 16 * len(teams) * UNIT * abs(value)
     if not np.isfinite(value):
         raise FloatingPointError("the witness gives no finite bound")
-    return TeamsBound(value, scores)
+    return TeamsBound(value, scores, once)
 
 
-def best_pattern_sum(teams: Teams, scores: list[FloatArray], patterns: Patterns) -> float:
+def best_pattern_sum(teams: Teams, worth: TeamsBound, patterns: Patterns) -> float:
     """Return the largest sum of scores of a pattern, rounded upwards.
 
     Of disjoint supports, it is only within a team that a feature counts once.
     """
-    if patterns.counts_each or patterns.disjoint:
-        sums = [
-            times * choice.best_sum(score)
-            for (times, choice), score in zip(_separate(teams, patterns), scores, strict=True)
-        ]
-        return sum(sums) + 4 * len(sums) * UNIT * sum(map(abs, sums))
-    fixed, pool, n_open = _pooled(teams, scores, patterns)
-    best = pool[:n_open]
+    fixed, pools, n_open = _pooled(teams, worth, patterns)
+    best = np.sort(np.concatenate(pools))[::-1]
+    best = best if n_open is None else best[:n_open]
     size = float(np.abs(fixed).sum() + best.sum())
     return float(fixed.sum() + best.sum()) + (fixed.size + best.size + 8) * UNIT * size
 
@@ -237,18 +298,25 @@ def _separate(teams: Teams, patterns: Patterns) -> list[tuple[int, Choice]]:
 
 
 def _pooled(
-    teams: Teams, scores: list[FloatArray], patterns: Patterns
-) -> tuple[FloatArray, FloatArray, int]:
-    """Return scores that count anyway, those to choose from, falling, and how many of them."""
-    fixed, pool, spent = [], [], 0
-    for team, score in zip(teams, scores, strict=True):
-        choice = team.choice
-        spent += team.count * choice.include.size
-        fixed.append(np.repeat(score[choice.forced], team.count))
-        best = np.sort(np.maximum(score[choice.free], 0.0))[::-1][: choice.n_open]
-        pool.append(np.repeat(best, team.count))
-    falling = np.sort(np.concatenate(pool))[::-1]
-    return np.concatenate(fixed), falling, max(patterns.total - spent, 0)
+    teams: Teams, worth: TeamsBound, patterns: Patterns
+) -> tuple[FloatArray, list[FloatArray], int | None]:
+    """Return scores that count anyway, the best units of every team, and how many count in all.
+
+    None where each team has its own number.
+    """
+    fixed, pools, spent = [], [], 0
+    for place, (team, (times, choice)) in enumerate(
+        zip(teams, _separate(teams, patterns), strict=True)
+    ):
+        score = worth.scores[place]
+        spent += team.count * team.choice.include.size
+        fixed.append(np.repeat(score[choice.forced], times))
+        if worth.once:
+            fixed.append(worth.once[place][choice.forced])
+        pools.append(worth.units(team, place, choice).chosen)
+    is_separate = patterns.counts_each or patterns.disjoint
+    n_open = None if is_separate else max(patterns.total - spent, 0)
+    return np.concatenate(fixed), pools, n_open
 
 
 def team_cut_levels(
@@ -256,30 +324,29 @@ def team_cut_levels(
 ) -> list[tuple[FloatArray, FloatArray]]:
     """Return, for every team, bounds on patterns with each feature in one of its components.
 
-    And on those in which one of its components lacks it.
+    And on those in which one of its components lacks it. Who comes in takes the place of the last
+    unit that is chosen, and who leaves gives way to the best that is not: of the team, or of all
+    where a total is spent.
     """
     value, levels = bound.value, []
-    pooled = not (patterns.counts_each or patterns.disjoint)
+    _, pools, n_open = _pooled(teams, bound, patterns)
     threshold, after = 0.0, 0.0
-    if pooled:
-        _, pool, n_open = _pooled(teams, bound.scores, patterns)
-        chosen, others = pool[:n_open], pool[n_open:]
-        threshold = float(chosen[-1]) if chosen.size and chosen.size == n_open else 0.0
-        after = float(others[0]) if others.size else 0.0
-    separate = _separate(teams, patterns)
-    for team, (_, choice), score in zip(teams, separate, bound.scores, strict=True):
-        positive = np.maximum(score, 0.0)
-        if pooled:
-            # Who comes in takes the place of the last one that is chosen, in whatever component;
-            # who leaves gives way to the best of the pool, or of its own team.
-            own = np.sort(positive[choice.free])[::-1]
-            next_own = float(own[choice.n_open]) if own.size > choice.n_open else 0.0
-            put_in = np.maximum(threshold - positive, 0.0)
-            left_out = np.maximum(positive - max(after, next_own, threshold), 0.0)
+    if n_open is not None:
+        pool = np.sort(np.concatenate(pools))[::-1]
+        threshold = float(pool[n_open - 1]) if 0 < n_open <= pool.size else 0.0
+        after = float(pool[n_open]) if n_open < pool.size else 0.0
+    for place, (team, (_, choice)) in enumerate(
+        zip(teams, _separate(teams, patterns), strict=True)
+    ):
+        units = bound.units(team, place, choice)
+        if n_open is None:
+            put_in = np.maximum(units.threshold - units.first, 0.0)
+            left_out = np.maximum(units.further - units.after, 0.0)
         else:
-            put_in, left_out = choice.losses(positive)
+            put_in = np.maximum(threshold - units.first, 0.0)
+            left_out = np.maximum(units.further - max(after, units.after, threshold), 0.0)
         if patterns.disjoint and team.count > 1:
             left_out = np.zeros_like(left_out)  # where one has a feature, another lacks it
-        top = value + 16 * UNIT * (abs(value) + 2 * float(positive.max(initial=0.0)))
+        top = value + 16 * UNIT * (abs(value) + 2 * float(units.first.max(initial=0.0)))
         levels.append((np.minimum(top - put_in, value), np.minimum(top - left_out, value)))
     return levels

@@ -22,14 +22,14 @@ eigensolves of order |T| an iteration, in float32; bounds are evaluated elsewher
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index
 from kspan.linalg.anderson import Anderson
-from kspan.linalg.projections import fill_capped, negative_part, project_fantope
+from kspan.linalg.projections import SharedAims, fill_capped, negative_part, project_fantope
 from kspan.linalg.tracking import EigenTracker
 from kspan.problem import Choice
 from kspan.proofs.check.bounds import Cones
@@ -67,20 +67,32 @@ class ConeSnapshot(Part):
 class Aims:
     """What the blocks want P and z to be; the diagonal of P and z belong together.
 
-    There they minimise ``weight_p (p - aim)² + weight_s (z - p - aim)²``.
+    There they minimise ``weight_p (p - aim)² + (z - p - aim)² + CONE_WEIGHT (z - p - aim)²``.
 
     Parameters
     ----------
     P : (t, t) array, right off the diagonal
-    p, s : (t,) the aims for the diagonals of P and S
-    weight_p, weight_s : their weights
+    p, own, cone : (t,) the aims for the diagonals of P, of S, and of the cones
+    weight_p : of the first
     """
 
     P: NDArray[Any]
     p: NDArray[Any]
-    s: NDArray[Any]
+    own: NDArray[Any]
+    cone: NDArray[Any]
     weight_p: float
-    weight_s: float
+    weight_s: ClassVar[float] = 1 + CONE_WEIGHT
+
+    @property
+    def s(self) -> NDArray[Any]:
+        """What S and the cones want together."""
+        mean: NDArray[Any] = (self.own + CONE_WEIGHT * self.cone) / self.weight_s
+        return mean
+
+    @property
+    def apart(self) -> SharedAims:
+        """The same where S is ``Diag(w) - P``, and w is not z."""
+        return SharedAims(self.p, self.own, self.cone, (self.weight_p, 1.0, CONE_WEIGHT))
 
     @property
     def z(self) -> NDArray[Any]:
@@ -251,23 +263,35 @@ class ConeRelaxation:
             P += link
             on_p, weight = on_p + link[diagonal], weight + 1
         P /= self.dtype(weight + 1 + w)
-        on_s = (b[diagonal] + w * reflected[3 * t]) / (1 + w)
-        return Aims(P, on_p / weight, on_s, weight, 1 + w)
+        return Aims(P, on_p / weight, b[diagonal], reflected[3 * t].copy(), weight)
 
-    def agree(self, aims: "Aims", z: NDArray[Any]) -> NDArray[Any]:
+    def agree(
+        self, aims: "Aims", z: NDArray[Any], *, apart: tuple[NDArray[Any], ...] = ()
+    ) -> NDArray[Any]:
         """Return the consensus with a given z; it lasts until the next call.
 
-        Off the diagonal P = p, S = -p, W = p; on it P = p, S = z - p.
+        Off the diagonal P = p, S = -p, W = p; on it P = p, S = z - p. With several components that
+        may share features, S = w - p there: what P is made of counts once, see `check/teams.py`.
+
+        Parameters
+        ----------
+        aims : what the blocks want
+        z : (t,) array
+        apart : p and w, where w is not z
         """
         t, diagonal, P = self.t, self._diagonal, aims.P
         if self.nonnegative:
             np.maximum(P, 0.0, out=P)
         z = z.astype(self.dtype, copy=False)
-        P[diagonal] = aims.p - aims.share_of_s * (aims.z - z)
+        w = z
+        if apart:
+            P[diagonal], w = apart
+        else:
+            P[diagonal] = aims.p - aims.share_of_s * (aims.z - z)
         consensus = self._agreed  # of which P is a part
         consensus[2 * t : 3 * t] = P
         np.negative(P, out=consensus[t : 2 * t])
-        consensus[t : 2 * t][diagonal] += z
+        consensus[t : 2 * t][diagonal] += w
         consensus[3 * t] = z - P[diagonal]
         self.z, self.P = z, P
         return consensus

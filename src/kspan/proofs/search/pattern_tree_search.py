@@ -294,7 +294,7 @@ class PatternSteps:
                 bound = teams_bound(self.known, teams, witness, self.patterns)
             except (FloatingPointError, np.linalg.LinAlgError):
                 return best
-            bound = TeamsBound(bound.value + self.error, bound.scores)
+            bound = replace(bound, value=bound.value + self.error)
             if bound.value < lowest:
                 best, lowest = (bound, witness), bound.value
             if lowest <= self.prune_level or relax.n_iter >= most or self.monitor.out_of_time():

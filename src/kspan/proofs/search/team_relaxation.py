@@ -6,9 +6,11 @@ r"""The relaxation of a node of teams: that of each team, and what binds them to
     \text{ (disjoint)}, \quad \sum_{q,i} z_{qi} \le K \text{ (a total)}
 
 P_q is the sum of the projectors of a team's c components and z_q says how many of them have a
-feature: nothing is lost by that, as they are alike. One more block holds copies of all P_q and is
-projected on ΣP_q ⪯ I by one eigensolve: what it cuts off is Y. With disjoint supports another holds
-copies of all z_q; what it cuts off are prices. A single team needs neither.
+feature: nothing is lost by that, as they are alike. If there are several, S = Diag(w) - P_q with
+w ≤ min(1, z_q) takes the place of Diag(z_q) - P_q: their sum is a projector on what any of them has.
+One more block holds copies of all P_q and is projected on ΣP_q ⪯ I by one eigensolve: what it cuts
+off is Y. With disjoint supports another holds copies of all z_q; what it cuts off are prices. A
+single team needs neither.
 
 Each step is one of Douglas and Rachford's for all teams at once, with Anderson acceleration of all
 of them together. Cost: two eigensolves for each team and one for all.
@@ -270,10 +272,16 @@ class TeamRelaxation:
                 z = aim.curvature * z + PRICE_WEIGHT * paid[number][self.places[number]]
                 z = z / (aim.curvature + PRICE_WEIGHT)
             targets.append(z)
-        filled = self._fill(targets)
-        consensus = [
-            part.agree(aim, z) for part, aim, z in zip(self.parts, aims, filled, strict=True)
-        ]
+        consensus = []
+        for part, aim, z in zip(self.parts, aims, self._fill(targets), strict=True):
+            if self._counts_once(part):
+                total = float(part.copies * part.k)
+                if not self.patterns.counts_each:
+                    total = min(total, float(self.patterns.total))
+                *apart, z = aim.apart.spend(total, part.cap, part.forced)
+                consensus.append(part.agree(aim, z, apart=tuple(apart)))
+            else:
+                consensus.append(part.agree(aim, z))
         new_link, new_paid = np.zeros_like(link), np.zeros_like(paid)
         for number, part in enumerate(self.parts):
             places = self.places[number]
@@ -282,6 +290,10 @@ class TeamRelaxation:
             if self._has_prices:
                 new_paid[number][places] = part.z
         return [*consensus, new_link, new_paid]
+
+    def _counts_once(self, part: ConeRelaxation) -> bool:
+        """Whether several components may share a feature, and spend what is theirs alone."""
+        return part.cap > 1 and (self.patterns.counts_each or not self.is_linked)
 
     def _fill(self, targets: list[NDArray[Any]]) -> list[NDArray[Any]]:
         """Spend the features: so many in each component, or in all."""
