@@ -94,14 +94,54 @@ def test_components_one_by_one_are_proved_and_verified(tmp_path, wine_csv, kind)
     asked = ["fit", wine_csv, "-m", 2, "-k", 3, "--scale", "--estimator", kind, "--level", "exact"]
     result = run(*asked, "--out", record, "--report", tmp_path / "fit.html")
     assert result.exit_code == 0, result.output
-    assert "Component 2: proved optimal." in result.output
-    proofs = json.loads(run(*asked, "--json").stdout)["certificates"]
+    said = " ".join(result.output.split())
+    found = json.loads(run(*asked, "--json").stdout)
+    proofs = found["certificates"]
     assert [proof["status"] for proof in proofs] == ["optimal", "optimal"]
+    # A proof is about the variance in what is left, and not about what a component adds.
+    second = f"Component 2, in what those before it left: {proofs[1]['lower']:.5g}: proved optimal."
+    assert second in said
+    assert "what each component adds to those before it" in said
+    assert proofs[1]["about"] == "component 2, in what those before it left"
     checked = run("verify", record, wine_csv)
     assert checked.exit_code == 0, checked.output
-    assert "component 2 explains at least 100.0000% of the best possible" in checked.output
+    line = "component 2, in what those before it left: at least 100.0000% of the best possible"
+    assert line in checked.output
     unproved = run(*asked[:-2])
     assert "ask with --certify" in unproved.output
+
+
+def test_orthonormal_components_are_proved_together(tmp_path, wine_csv):
+    """What they share counts in the proof, and not in what they explain: two numbers, both told."""
+    record = tmp_path / "fit.kspan"
+    asked = ["fit", wine_csv, "-m", 3, "--scale", "--estimator", "orthonormal", "--certify",
+             "--total", 9, "--disjoint"]  # fmt: skip
+    said = " ".join(run(*asked, "--out", record, "--report", tmp_path / "fit.html").output.split())
+    found = json.loads(run(*asked, "--json").stdout)
+    (proof,) = found["certificates"]
+    assert proof["about"] == "the variances of all components added up, tr(V'AV)"
+    assert proof["lower"] > found["objective"] * 1.05
+    summed = f"The variances of all components added up, tr(V'AV): {proof['lower']:.5g}: at least"
+    assert summed in said
+    assert "what each component adds to those before it" in said
+    # The total is a part of the claim: without it there are better components.
+    page = (tmp_path / "fit.html").read_text()
+    assert "3 orthonormal components of at most 9 features in all, none in two of them," in page
+    checked = run("verify", record, wine_csv)
+    assert checked.exit_code == 0, checked.output
+    assert "the variances of all components added up, tr(V'AV): at least" in checked.output
+
+
+def test_a_penalty_leaves_nothing_to_prove(wine_csv):
+    result = run("fit", wine_csv, "--estimator", "orthonormal", "--scale")
+    assert "give -k, --counts or --total, and --certify" in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("kind", ["orthonormal", "separate"])
+def test_zeros_have_no_sign(tmp_path, wine_csv, kind):
+    table = tmp_path / "fit.csv"
+    run("fit", wine_csv, "-m", 3, "-k", 3, "--scale", "--estimator", kind, "--csv", table)
+    assert "-0.0," not in f"{table.read_text()},".replace("\n", ",")
 
 
 def test_include_and_exclude_by_name_and_index(wine_csv):
@@ -370,6 +410,35 @@ BAD_USES = {
     "a folder": (["fit", "good.csv", "-k", "2", "--report", "."], "is a folder"),
     "a proof that is not there": (
         ["fit", "good.csv", "--estimator", "orthonormal", "--certify"], "--certify"
+    ),
+    "counts of others": (
+        ["fit", "good.csv", "--estimator", "separate", "--counts", "2,2"],
+        "--counts, --total and --disjoint need --estimator orthonormal",
+    ),
+    "too many counts": (
+        ["fit", "good.csv", "--estimator", "orthonormal", "--counts", "2,2,2"],
+        "--counts 2,2,2 has 3 numbers for 2 components",
+    ),
+    "counts above d": (
+        ["fit", "good.csv", "--estimator", "orthonormal", "--counts", "2,9"],
+        "n_nonzero_coefs must be between 1 and n_features=3, got [2, 9]",
+    ),
+    "counts that are words": (
+        ["fit", "good.csv", "--estimator", "orthonormal", "--counts", "a,b"], "whole numbers"
+    ),
+    "counts twice": (
+        ["fit", "good.csv", "--estimator", "orthonormal", "--counts", "2,2", "-k", "2"], "not both"
+    ),
+    "disjoint without counts": (
+        ["fit", "good.csv", "--estimator", "orthonormal", "--disjoint"], "--disjoint needs -k"
+    ),
+    "a total below m": (
+        ["fit", "good.csv", "--estimator", "orthonormal", "--total", "1"],
+        "n_nonzero_total=1 must be between n_components=2 and 6",
+    ),
+    "disjoint components that cannot fit": (
+        ["fit", "good.csv", "--estimator", "orthonormal", "--disjoint", "-m", "4", "-k", "1"],
+        "n_components must be an integer between 1 and n_features=3, got 4",
     ),
     "h5ad from csv": (["fit", "good.csv", "-k", "2", "--h5ad", "x.h5ad"], "H5AD"),
     "numbers": (["path", "good.csv", "-k", "2:x"], "2:40"),

@@ -26,7 +26,9 @@ def fit(
         int | None,
         typer.Option(
             "--features", "-k", min=1,
-            help="Number of features to choose. By default the fewest that keep --share.",
+            help="Number of features to choose; in each component, if they have their own "
+            "(--estimator). By default the fewest that keep --share; a fifth of all for "
+            "nonnegative and separate; as a penalty has it for orthonormal.",
         ),
     ] = None,
     share: Annotated[
@@ -156,7 +158,7 @@ def fit(
             raise ValueError("--stability needs data, not a covariance matrix.")
         model = _estimator(
             estimator, n_components, n_features,
-            own=_counts(estimator, n_features, counts, total, disjoint=disjoint),
+            own=_counts(estimator, n_components, n_features, counts, total, disjoint=disjoint),
             share=share,
             solver=solver,
             scale=scale,
@@ -217,7 +219,7 @@ def _estimator(
     if kind is Estimator.NONNEGATIVE:
         return kspan.NonnegativeSparsePCA(n_components, k, certify=certify, n_jobs=n_jobs, **common)
     if kind is Estimator.ORTHONORMAL:
-        if n_jobs is not None and not certify:
+        if n_jobs is not None and not certify and solver != "exact":
             raise ValueError(f"--jobs is not there for --estimator {kind} without --certify.")
         if certify and not any(own.values()):
             raise ValueError(f"--certify with --estimator {kind} needs -k, --counts or --total.")
@@ -226,8 +228,9 @@ def _estimator(
 
 
 def _counts(
-    kind: Estimator, k: int | None, counts: str | None, total: int | None, *, disjoint: bool
-) -> dict[str, Any]:
+    kind: Estimator, n_components: int, k: int | None, counts: str | None, total: int | None, *,
+    disjoint: bool,
+) -> dict[str, Any]:  # fmt: skip
     """Return how many features orthonormal components may have."""
     if (counts, total, disjoint) == (None, None, False):
         return {"n_nonzero_coefs": k}
@@ -243,6 +246,13 @@ def _counts(
             each = [int(part) for part in counts.split(",")]
         except ValueError:
             raise ValueError(f"--counts {counts!r} must be whole numbers, as in 5,3,3.") from None
+        if len(each) != n_components:
+            raise ValueError(
+                f"--counts {counts} has {len(each)} numbers for {n_components} components (-m); "
+                "give one for each, or -k for all."
+            )
+    if disjoint and each is None and total is None:
+        raise ValueError("--disjoint needs -k, --counts or --total.")
     return {"n_nonzero_coefs": each, "n_nonzero_total": total, "disjoint": disjoint}
 
 

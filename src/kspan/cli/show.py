@@ -46,7 +46,10 @@ def as_data(record: "FitRecord") -> dict[str, Any]:
         "solver": record.solver,
         "status": record.status,
         "n_passes": record.n_passes,
-        "certificates": [_certificate(proof) for proof in record.certificates],
+        "certificates": [
+            {"about": record.proof_is_about(j), **_certificate(proof)}
+            for j, proof in enumerate(record.certificates)
+        ],
         "seconds": record.seconds,
         "environment": record.environment,
     }
@@ -125,11 +128,17 @@ def verdict(record: "FitRecord") -> list[str]:
     if not record.certificates:
         if record.is_provable:
             return ["How close to the best possible choice this is: ask with --certify."]
-        return ["There are no certificates for this estimator."]
+        return [
+            "Where a penalty says how sparse the components are there is no proof: give -k, "
+            "--counts or --total, and --certify."
+        ]
     lines = []
     for j, proof in enumerate(record.certificates):
-        together = record.is_row_sparse or record.is_joint
-        what = "Choice" if together else f"Component {j + 1}"
+        what = "Choice"
+        if not record.is_row_sparse:
+            # The table has other numbers: what components share is left out there.
+            about = record.proof_is_about(j)
+            what = f"{about[0].upper()}{about[1:]}: {proof.lower:.5g}"
         if proof.status.value == "optimal":
             line = f"{what}: proved optimal."
         else:
@@ -156,7 +165,10 @@ def _loadings(record: "FitRecord") -> Table:
 
 
 def _variances(record: "FitRecord") -> Table:
-    table = Table(title="Explained variance", title_justify="left")
+    title = "Explained variance"
+    if not record.is_row_sparse and record.n_components > 1:
+        title += ": what each component adds to those before it"
+    table = Table(title=title, title_justify="left")
     table.add_column("")
     for j in range(record.n_components):
         table.add_column(f"PC{j + 1}", justify="right")

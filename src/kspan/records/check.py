@@ -304,12 +304,10 @@ class Check:
             if record.is_row_sparse or record.is_joint:
                 most = upper * (1 + BOUND_TOLERANCE) + self.centring(upper)
                 need(reached <= most, f"objective: {reached!r} was claimed, the most is {upper!r}")
-            what = "the selection" if record.is_row_sparse else f"component {j + 1}"
-            if record.is_joint:
-                what = "all components together: the choice"
             share = 1.0 if upper <= 0 else min(reached, upper) / upper
             sure = "" if proof.confidence == 1 else f", with probability {proof.confidence:.4g}"
-            done.append(f"{what} explains at least {share:.4%} of the best possible{sure}")
+            what = record.proof_is_about(j)
+            done.append(f"{what}: at least {share:.4%} of the best possible{sure}")
         return done
 
     def told(self, proof: Certificate, kind: type) -> None:

@@ -129,6 +129,21 @@ class FitRecord:
         by_counts = self.is_joint and any(count is not None for count in counts)
         return self.is_row_sparse or self.estimator in ONE_BY_ONE or by_counts
 
+    def proof_is_about(self, number: int) -> str:
+        """Say what a certificate is about; `number` counts from 0.
+
+        Not about `explained_variance` where components have features of their own: that leaves out
+        what a component shares with those before it.
+        """
+        if self.is_row_sparse:
+            return "the selection"
+        if self.n_components == 1:
+            return "the component"
+        if self.is_joint:
+            return "the variances of all components added up, tr(V'AV)"
+        left = ", in what those before it left" if number else ""
+        return f"component {number + 1}{left}"
+
     @classmethod
     def from_estimator(
         cls,

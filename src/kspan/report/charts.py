@@ -174,7 +174,7 @@ def steps(figure: StepsFigure) -> Chart:
     """The objective after every step of the solver."""
     x = list(range(1, figure.objective.size + 1))
     data = [line(x, significant(figure.objective, 9), "objective", "step %{x}: %{y:.8g}")]
-    layout = {"xaxis": axis("step"), "yaxis": axis("explained variance"), "showlegend": False}
+    layout = {"xaxis": axis("step"), "yaxis": axis(figure.what), "showlegend": False}
     caption = "What the solver had found after each of its steps."
     if figure.starts_anew:
         caption += " It may find components one after the other: then the curve starts anew."
@@ -254,7 +254,7 @@ def _one_gap(figure: GapFigure) -> Chart:
         ),
         line(x, low, "lower: found", "lower %{y:.7g} after %{x:.3g} s", steps=True),
     ]  # fmt: skip
-    layout = {"xaxis": axis("seconds", rangemode="tozero"), "yaxis": axis("explained variance")}
+    layout = {"xaxis": axis("seconds", rangemode="tozero"), "yaxis": axis(figure.what)}
     caption = "The proof brings the two lines together; between them is the best possible choice."
     return Chart("gap", "How the proof closed in", caption, data, layout)
 

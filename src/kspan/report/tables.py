@@ -99,16 +99,20 @@ def _features(record: FitRecord, places: list[int], most: int = 20) -> str:
 def proof_columns(record: FitRecord) -> list[str]:
     """Return the headings of the certificates."""
     proofs = record.certificates
-    if record.is_row_sparse or record.n_components == 1:
+    if record.is_row_sparse or record.is_joint or record.n_components == 1:
         return ["value"] * len(proofs)
     return [f"component {j + 1}" for j in range(len(proofs))]
 
 
 def proof_rows(record: FitRecord) -> list[Row]:
     """Return name, values (one for each certificate) and meaning."""
-    proofs = record.certificates
+    proofs, meaning = record.certificates, "variance explained"
+    if record.n_components > 1 and not record.is_row_sparse:
+        meaning = "variance of the component, in what those before it left"
+        if record.is_joint:
+            meaning = "variances of all components added up, tr(V'AV)"
     return [
-        ("lower", [number(p.lower, 10) for p in proofs], "variance explained"),
+        ("lower", [number(p.lower, 10) for p in proofs], meaning),
         ("upper", [number(p.upper, 10) for p in proofs], "no choice can exceed it"),
         ("gap", [f"{p.gap:.3g}" for p in proofs], "share of the optimum lost, at most"),
         ("status", [p.status.value for p in proofs], "how the proof ended"),
