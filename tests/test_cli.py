@@ -99,7 +99,7 @@ def test_components_one_by_one_are_proved_and_verified(tmp_path, wine_csv, kind)
     proofs = found["certificates"]
     assert [proof["status"] for proof in proofs] == ["optimal", "optimal"]
     # A proof is about the variance in what is left, and not about what a component adds.
-    second = f"Component 2, in what those before it left: {proofs[1]['lower']:.5g}: proved optimal."
+    second = f"Component 2, in what those before it left: variance {proofs[1]['lower']:.5g}, proved"
     assert second in said
     assert "what each component adds to those before it" in said
     assert proofs[1]["about"] == "component 2, in what those before it left"
@@ -121,7 +121,7 @@ def test_orthonormal_components_are_proved_together(tmp_path, wine_csv):
     (proof,) = found["certificates"]
     assert proof["about"] == "the variances of all components added up, tr(V'AV)"
     assert proof["lower"] > found["objective"] * 1.05
-    summed = f"The variances of all components added up, tr(V'AV): {proof['lower']:.5g}: at least"
+    summed = f"The variances of all components added up, tr(V'AV): {proof['lower']:.5g}, at least"
     assert summed in said
     assert "what each component adds to those before it" in said
     # The total is a part of the claim: without it there are better components.
@@ -130,6 +130,50 @@ def test_orthonormal_components_are_proved_together(tmp_path, wine_csv):
     checked = run("verify", record, wine_csv)
     assert checked.exit_code == 0, checked.output
     assert "the variances of all components added up, tr(V'AV): at least" in checked.output
+
+
+@pytest.mark.parametrize("kind", ["orthonormal", "separate", "nonnegative"])
+def test_a_path_of_features_of_their_own(tmp_path, wine_csv, kind):
+    asked = ["path", wine_csv, "-m", 2, "-k", "2:4", "--scale", "--estimator", kind]
+    table = tmp_path / "path.csv"
+    result = run(*asked, "--csv", table, "--plot", tmp_path / "path.svg")
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.output.split())
+    found = json.loads(run(*asked, "--json").stdout)
+    header = table.read_text().splitlines()[0].split(",")
+    assert found["estimator"] == kind
+    for row in found["path"]:
+        assert list(row)[: len(header)] == header
+        assert all(1 <= len(part) <= row["features"] for part in row["components"])
+        assert set().union(*row["components"]) == set(row["selected"])
+    if kind == "orthonormal":
+        assert header == ["features", "variance_sum", "share_of_pca", "at_most", "gap"]
+        assert "Variances of all components added up by number of features in each" in said
+    else:
+        assert header == ["features", "explained_variance", "share_of_pca", "gap_PC1", "gap_PC2"]
+        assert "of what they explain together nothing is proved" in said
+        assert "whether fewer could is not proved" in said or "keep only" in said
+
+
+def test_a_path_without_proofs_has_no_gaps_of_components(wine_csv):
+    asked = ["path", wine_csv, "-m", 2, "-k", "2,3", "--estimator", "separate", "--no-certify"]
+    assert "not proved" in run(*asked).output
+    assert json.loads(run(*asked, "--json").stdout)["path"][0]["gap_PC1"] is None
+
+
+@pytest.mark.parametrize("kind", ["orthonormal", "separate", "nonnegative"])
+def test_a_fit_with_a_path_of_features_of_their_own(tmp_path, wine_csv, kind):
+    record, page = tmp_path / "fit.kspan", tmp_path / "fit.html"
+    asked = ["fit", wine_csv, "-m", 2, "-k", 3, "--scale", "--estimator", kind, "--path"]
+    result = run(*asked, "--out", record, "--report", page)
+    assert result.exit_code == 0, result.output
+    checked = run("verify", record, wine_csv)
+    assert checked.exit_code == 0, checked.output
+    assert "the path holds at 10 numbers of features" in checked.output
+    text = page.read_text()
+    together = "nothing is proved about what they explain together"
+    assert (together in text) == (kind != "orthonormal")
+    assert ("added up although they share some, as a share" in text) == (kind == "orthonormal")
 
 
 def test_a_penalty_leaves_nothing_to_prove(wine_csv):
@@ -461,8 +505,25 @@ BAD_USES = {
         "is another output already",
     ),
     "one resample": (["fit", "good.csv", "-k", "2", "--stability", "1"], "--stability 1"),
-    "path of others": (
-        ["fit", "good.csv", "-k", "2", "--estimator", "nonnegative", "--path"], "--path"
+    "resamples of others": (
+        ["fit", "good.csv", "-k", "2", "--estimator", "nonnegative", "--stability", "5"],
+        "--stability needs --estimator features",
+    ),
+    "a disjoint path of others": (
+        ["path", "good.csv", "--estimator", "separate", "--disjoint"],
+        "--disjoint needs --estimator orthonormal",
+    ),
+    "a path of others with features to include": (
+        ["path", "good.csv", "--estimator", "separate", "--include", "a"],
+        "--include and --exclude need --estimator features",
+    ),
+    "a path with more components than features": (
+        ["path", "good.csv", "--estimator", "orthonormal", "-m", "4"],
+        "n_components=4 orthonormal components need as many features; there are 3.",
+    ),
+    "a path beyond all features": (
+        ["path", "good.csv", "--estimator", "nonnegative", "-k", "2:4"],
+        "ks holds 4; it must lie between 1 and 3",
     ),
     "resampled covariance": (["fit", "pitprops", "-k", "2", "--stability", "5"], "needs data"),
     "jobs of none": (

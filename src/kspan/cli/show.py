@@ -134,16 +134,17 @@ def verdict(record: "FitRecord") -> list[str]:
         ]
     lines = []
     for j, proof in enumerate(record.certificates):
-        what = "Choice"
+        what = "Choice:"
         if not record.is_row_sparse:
             # The table has other numbers: what components share is left out there.
             about = record.proof_is_about(j)
-            what = f"{about[0].upper()}{about[1:]}: {proof.lower:.5g}"
+            of = "" if record.is_joint and record.n_components > 1 else "variance "
+            what = f"{about[0].upper()}{about[1:]}: {of}{proof.lower:.5g},"
         if proof.status.value == "optimal":
-            line = f"{what}: proved optimal."
+            line = f"{what} proved optimal."
         else:
             line = (
-                f"{what}: at least {1 - proof.gap:.2%} of the best possible, proved. {proof.advice}"
+                f"{what} at least {1 - proof.gap:.2%} of the best possible, proved. {proof.advice}"
             )
         if proof.confidence < 1:
             line += f" With probability {proof.confidence:.4g}."

@@ -127,6 +127,7 @@ def _words(record: FitRecord) -> dict[str, Any]:
         "advice": tables.advice(record),
         "variance_columns": tables.variance_columns(record),
         "variance_rows": tables.variance_rows(record),
+        "path_columns": tables.path_columns(record),
         "path_rows": tables.path_rows(record),
         "made_with": tables.made_with(record),
     }

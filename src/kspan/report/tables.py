@@ -164,13 +164,27 @@ def _share(part: float, whole: float) -> str:
     return f"{100 * part / whole:.2f}%" if whole > 0 else ""
 
 
+def path_columns(record: FitRecord) -> list[str]:
+    """Return the headings of the path: a limit and a gap, or the gaps of single components."""
+    if record.path is None or record.path.is_bounded:
+        return ["k", "found", "limit", "gap"]
+    return ["k", "found", *(f"gap of {name}" for name in component_names(record.n_components))]
+
+
 def path_rows(record: FitRecord) -> list[list[str]]:
-    """Return k, objective, upper and gap along the path."""
+    """Return a row for each k of the path."""
     path = record.path
     if path is None:
         return []
-    rows = zip(path.k, path.objective, path.upper, path.gap, strict=True)
-    return [[f"{k}", number(low), number(high), f"{gap:.2%}"] for k, low, high, gap in rows]
+    columns = path.columns()
+    gaps = [values for name, values in columns.items() if name.startswith("gap")]
+    limits = [path.upper] if path.is_bounded else []
+    rows = zip(path.k, zip(path.objective, *limits, strict=True), np.array(gaps).T, strict=True)
+    return [[f"{k}", *map(number, values), *map(_gap, own)] for k, values, own in rows]
+
+
+def _gap(gap: float) -> str:
+    return "not proved" if np.isnan(gap) else f"{gap:.2%}"
 
 
 def made_with(record: FitRecord) -> list[Fact]:
