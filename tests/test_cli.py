@@ -176,6 +176,17 @@ def test_a_fit_with_a_path_of_features_of_their_own(tmp_path, wine_csv, kind):
     assert ("added up although they share some, as a share" in text) == (kind == "orthonormal")
 
 
+@pytest.mark.parametrize("kind", ["orthonormal", "features"])
+def test_a_proof_that_time_did_not_reach_is_not_called_unasked(tmp_path, wine_csv, kind):
+    asked = ["fit", wine_csv, "-m", 3, "-k", 4, "--estimator", kind, "--certify"]
+    page = tmp_path / "fit.html"
+    result = run(*asked, "--time-limit", 1e-6, "--report", page)
+    said = " ".join(result.output.split())
+    assert "Nothing is proved: the fit ended before a proof was begun (time limit)." in said
+    assert "the fit ended before a proof was begun" in page.read_text()
+    assert "no proof was asked for" not in page.read_text()
+
+
 def test_a_penalty_leaves_nothing_to_prove(wine_csv):
     result = run("fit", wine_csv, "--estimator", "orthonormal", "--scale")
     assert "give -k, --counts or --total, and --certify" in " ".join(result.output.split())

@@ -63,8 +63,8 @@ def test_a_path_marks_fits_that_can_lie_on_it():
     assert figure.counted == "features"
     own = PathFigure.from_record(samples.with_own_path("orthonormal"))
     assert (own.chosen, own.counted, own.adds_up) == (4, "features in each component", True)
-    several = replace(samples.with_own_path("orthonormal"))
-    several.parameters["n_nonzero_coefs"] = [4, 3]
+    record = samples.with_own_path("orthonormal")
+    several = replace(record, parameters={**record.parameters, "n_nonzero_coefs": [4, 3]})
     assert PathFigure.from_record(several).chosen is None
 
 

@@ -88,6 +88,7 @@ OWN = {
 }
 
 
+@cache
 def with_own_path(kind: str) -> FitRecord:
     """Components with features of their own, and a path of such."""
     X = load_wine(as_frame=True).data

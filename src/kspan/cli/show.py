@@ -126,6 +126,8 @@ def print_fit(record: "FitRecord", files: dict[str, str]) -> None:
 def verdict(record: "FitRecord") -> list[str]:
     """Say in words how good the choice is."""
     if not record.certificates:
+        if record.is_asked_to_prove:
+            return [f"Nothing is proved: the fit ended before a proof was begun ({record.status})."]
         if record.is_provable:
             return ["How close to the best possible choice this is: ask with --certify."]
         return [

@@ -140,6 +140,11 @@ class FitRecord:
         return self.is_row_sparse or self.estimator in ONE_BY_ONE or by_counts
 
     @property
+    def is_asked_to_prove(self) -> bool:
+        """Whether a proof was asked for; without certificates the fit ended before it began."""
+        return bool(self.parameters.get("certify")) or self.parameters.get("solver") == "exact"
+
+    @property
     def k_on_path(self) -> int | None:
         """The number of features by which the fit lies on a path; None if it can lie on none."""
         if self.is_row_sparse:

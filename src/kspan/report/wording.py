@@ -161,6 +161,11 @@ def proved(record: FitRecord) -> list[str]:
 
 
 def _unproved(record: FitRecord) -> str:
+    if record.is_asked_to_prove:
+        return (
+            "Whether another choice could explain more is not known: the fit ended before a proof "
+            "was begun."
+        )
     if record.is_provable:
         return (
             "Whether another choice could explain more is not known: no proof was asked for "
@@ -188,12 +193,14 @@ def _row_sparse(record: FitRecord) -> str:
 
 def _joint(record: FitRecord) -> str:
     proof, more, m = record.certificates[0], "more", record.n_components
-    if not _is_optimal(proof):
+    best, rules = _is_optimal(proof), _joint_rules(record)
+    if not best:
         more = f"more than {at_most(_more(proof))} more"
-    can = "have" if more == "more" else "can have"
-    each = "" if m == 1 else ", each component's own added up"
-    who = f"{count(m, 'orthonormal component')}{_joint_rules(record)}"
-    return f"No other {who} {can} {more} variance{each}: {_how_sure(record.certificates)}."
+    claim = f"No other component{rules} {'explains' if best else 'can explain'} {more}"
+    if m > 1:
+        add = "add up to" if best else "can add up to"
+        claim = f"The variances of no other {m} orthonormal components{rules} {add} {more}"
+    return f"{claim}: {_how_sure(record.certificates)}."
 
 
 def _joint_rules(record: FitRecord) -> str:
