@@ -47,8 +47,10 @@ KINDS: dict[str, type] = {
     "nonnegative": NonnegativeProblem,
 }
 
-# Of "auto" along a path of orthonormal components: the k before is a better start than chance.
-QUICK = {"n_restarts": 0, "n_kicks": 0, "n_improved": 5}
+# Of "auto" along a path of orthonormal components, as the k before is a better start than chance.
+# Without kicks and from 5 points, single k fall up to 1.5% short of a fit at that k. With these
+# none does on wine, pitprops and breast cancer: two and three components, k up to 15.
+QUICK = {"n_restarts": 0, "n_kicks": 10, "n_improved": 12}
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,8 @@ def sparsity_path(
         "auto" is the warm-started walk: about as good as `kspan.solve` with "auto" at each k, in
         a fraction of the time, and never below "ipu". "exact" proves every k at level "exact". Any
         other method of `kspan.solve` is run at each k, and its features get the best loadings.
-        Of orthonormal components "auto" starts from those of the k before, without random starts.
+        Of orthonormal components "auto" starts from those of the k before, in place of random ones,
+        and tries less.
     certify : bool or {"fast", "tight", "exact"}, default=True
         True is "tight". False leaves the bounds that come for free.
     certify_at : sequence of int, optional
