@@ -488,6 +488,20 @@ def test_a_path_belongs_to_its_estimator(own_paths, wine):
             FitRecord.from_estimator(model, wine, path=own_paths[name].path)
 
 
+@pytest.mark.parametrize("m", [1, 2, 3])
+@pytest.mark.parametrize("k", [2, 3, 7])
+def test_orthonormal_components_of_float32_data_hold(m, k):
+    """Their loadings are orthonormal to seven digits, and may seem to have too much."""
+    rng = np.random.default_rng(k)
+    X = (rng.standard_normal((60, 4)) @ rng.standard_normal((4, 9))).astype(np.float32)
+    X += 0.4 * rng.standard_normal((60, 9)).astype(np.float32)
+    model = StiefelSparsePCA(m, n_nonzero_coefs=k, certify="exact", random_state=0).fit(X)
+    record = FitRecord.from_estimator(model, X)
+    record.verify(X)
+    with pytest.raises(CertificateError):
+        replace(record, loadings=record.loadings * (1 + 3e-4)).verify(X)
+
+
 def test_no_path_is_above_its_band(records, wine):
     path = sparsity_path(wine, 2, ks=[4, 13], scale=True, certify=False, random_state=0)
     replace(records["features"], path=path).verify(wine)
