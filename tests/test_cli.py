@@ -94,14 +94,109 @@ def test_components_one_by_one_are_proved_and_verified(tmp_path, wine_csv, kind)
     asked = ["fit", wine_csv, "-m", 2, "-k", 3, "--scale", "--estimator", kind, "--level", "exact"]
     result = run(*asked, "--out", record, "--report", tmp_path / "fit.html")
     assert result.exit_code == 0, result.output
-    assert "Component 2: proved optimal." in result.output
-    proofs = json.loads(run(*asked, "--json").stdout)["certificates"]
+    said = " ".join(result.output.split())
+    found = json.loads(run(*asked, "--json").stdout)
+    proofs = found["certificates"]
     assert [proof["status"] for proof in proofs] == ["optimal", "optimal"]
+    # A proof is about the variance in what is left, and not about what a component adds.
+    second = f"Component 2, in what those before it left: variance {proofs[1]['lower']:.5g}, proved"
+    assert second in said
+    assert "what each component adds to those before it" in said
+    assert proofs[1]["about"] == "component 2, in what those before it left"
     checked = run("verify", record, wine_csv)
     assert checked.exit_code == 0, checked.output
-    assert "component 2 explains at least 100.0000% of the best possible" in checked.output
+    line = "component 2, in what those before it left: at least 100.0000% of the best possible"
+    assert line in checked.output
     unproved = run(*asked[:-2])
     assert "ask with --certify" in unproved.output
+
+
+def test_orthonormal_components_are_proved_together(tmp_path, wine_csv):
+    """What they share counts in the proof, and not in what they explain: two numbers, both told."""
+    record = tmp_path / "fit.kspan"
+    asked = ["fit", wine_csv, "-m", 3, "--scale", "--estimator", "orthonormal", "--certify",
+             "--total", 9, "--disjoint"]  # fmt: skip
+    said = " ".join(run(*asked, "--out", record, "--report", tmp_path / "fit.html").output.split())
+    found = json.loads(run(*asked, "--json").stdout)
+    (proof,) = found["certificates"]
+    assert proof["about"] == "the variances of all components added up, tr(V'AV)"
+    assert proof["lower"] > found["objective"] * 1.05
+    summed = f"The variances of all components added up, tr(V'AV): {proof['lower']:.5g}, at least"
+    assert summed in said
+    assert "what each component adds to those before it" in said
+    # The total is a part of the claim: without it there are better components.
+    page = (tmp_path / "fit.html").read_text()
+    assert "3 orthonormal components of at most 9 features in all, none in two of them," in page
+    checked = run("verify", record, wine_csv)
+    assert checked.exit_code == 0, checked.output
+    assert "the variances of all components added up, tr(V'AV): at least" in checked.output
+
+
+@pytest.mark.parametrize("kind", ["orthonormal", "separate", "nonnegative"])
+def test_a_path_of_features_of_their_own(tmp_path, wine_csv, kind):
+    asked = ["path", wine_csv, "-m", 2, "-k", "2:4", "--scale", "--estimator", kind]
+    table = tmp_path / "path.csv"
+    result = run(*asked, "--csv", table, "--plot", tmp_path / "path.svg")
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.output.split())
+    found = json.loads(run(*asked, "--json").stdout)
+    header = table.read_text().splitlines()[0].split(",")
+    assert found["estimator"] == kind
+    for row in found["path"]:
+        assert list(row)[: len(header)] == header
+        assert all(1 <= len(part) <= row["features"] for part in row["components"])
+        assert set().union(*row["components"]) == set(row["selected"])
+    if kind == "orthonormal":
+        assert header == ["features", "variance_sum", "share_of_pca", "at_most", "gap"]
+        assert "Variances of all components added up by number of features in each" in said
+    else:
+        assert header == ["features", "explained_variance", "share_of_pca", "gap_PC1", "gap_PC2"]
+        assert "of what they explain together nothing is proved" in said
+        assert "whether fewer could is not proved" in said or "keep only" in said
+
+
+def test_a_path_without_proofs_has_no_gaps_of_components(wine_csv):
+    asked = ["path", wine_csv, "-m", 2, "-k", "2,3", "--estimator", "separate", "--no-certify"]
+    assert "not proved" in run(*asked).output
+    assert json.loads(run(*asked, "--json").stdout)["path"][0]["gap_PC1"] is None
+
+
+@pytest.mark.parametrize("kind", ["orthonormal", "separate", "nonnegative"])
+def test_a_fit_with_a_path_of_features_of_their_own(tmp_path, wine_csv, kind):
+    record, page = tmp_path / "fit.kspan", tmp_path / "fit.html"
+    asked = ["fit", wine_csv, "-m", 2, "-k", 3, "--scale", "--estimator", kind, "--path"]
+    result = run(*asked, "--out", record, "--report", page)
+    assert result.exit_code == 0, result.output
+    checked = run("verify", record, wine_csv)
+    assert checked.exit_code == 0, checked.output
+    assert "the path holds at 10 numbers of features" in checked.output
+    text = page.read_text()
+    together = "nothing is proved about what they explain together"
+    assert (together in text) == (kind != "orthonormal")
+    assert ("added up although they share some, as a share" in text) == (kind == "orthonormal")
+
+
+@pytest.mark.parametrize("kind", ["orthonormal", "features"])
+def test_a_proof_that_time_did_not_reach_is_not_called_unasked(tmp_path, wine_csv, kind):
+    asked = ["fit", wine_csv, "-m", 3, "-k", 4, "--estimator", kind, "--certify"]
+    page = tmp_path / "fit.html"
+    result = run(*asked, "--time-limit", 1e-6, "--report", page)
+    said = " ".join(result.output.split())
+    assert "Nothing is proved: the fit ended before a proof was begun (time limit)." in said
+    assert "the fit ended before a proof was begun" in page.read_text()
+    assert "no proof was asked for" not in page.read_text()
+
+
+def test_a_penalty_leaves_nothing_to_prove(wine_csv):
+    result = run("fit", wine_csv, "--estimator", "orthonormal", "--scale")
+    assert "give -k, --counts or --total, and --certify" in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("kind", ["orthonormal", "separate"])
+def test_zeros_have_no_sign(tmp_path, wine_csv, kind):
+    table = tmp_path / "fit.csv"
+    run("fit", wine_csv, "-m", 3, "-k", 3, "--scale", "--estimator", kind, "--csv", table)
+    assert "-0.0," not in f"{table.read_text()},".replace("\n", ",")
 
 
 def test_include_and_exclude_by_name_and_index(wine_csv):
@@ -371,6 +466,35 @@ BAD_USES = {
     "a proof that is not there": (
         ["fit", "good.csv", "--estimator", "orthonormal", "--certify"], "--certify"
     ),
+    "counts of others": (
+        ["fit", "good.csv", "--estimator", "separate", "--counts", "2,2"],
+        "--counts, --total and --disjoint need --estimator orthonormal",
+    ),
+    "too many counts": (
+        ["fit", "good.csv", "--estimator", "orthonormal", "--counts", "2,2,2"],
+        "--counts 2,2,2 has 3 numbers for 2 components",
+    ),
+    "counts above d": (
+        ["fit", "good.csv", "--estimator", "orthonormal", "--counts", "2,9"],
+        "n_nonzero_coefs must be between 1 and n_features=3, got [2, 9]",
+    ),
+    "counts that are words": (
+        ["fit", "good.csv", "--estimator", "orthonormal", "--counts", "a,b"], "whole numbers"
+    ),
+    "counts twice": (
+        ["fit", "good.csv", "--estimator", "orthonormal", "--counts", "2,2", "-k", "2"], "not both"
+    ),
+    "disjoint without counts": (
+        ["fit", "good.csv", "--estimator", "orthonormal", "--disjoint"], "--disjoint needs -k"
+    ),
+    "a total below m": (
+        ["fit", "good.csv", "--estimator", "orthonormal", "--total", "1"],
+        "n_nonzero_total=1 must be between n_components=2 and 6",
+    ),
+    "disjoint components that cannot fit": (
+        ["fit", "good.csv", "--estimator", "orthonormal", "--disjoint", "-m", "4", "-k", "1"],
+        "n_components must be an integer between 1 and n_features=3, got 4",
+    ),
     "h5ad from csv": (["fit", "good.csv", "-k", "2", "--h5ad", "x.h5ad"], "H5AD"),
     "numbers": (["path", "good.csv", "-k", "2:x"], "2:40"),
     "four numbers": (["path", "good.csv", "-k", "2:3:1:1"], "2:40"),
@@ -392,8 +516,25 @@ BAD_USES = {
         "is another output already",
     ),
     "one resample": (["fit", "good.csv", "-k", "2", "--stability", "1"], "--stability 1"),
-    "path of others": (
-        ["fit", "good.csv", "-k", "2", "--estimator", "nonnegative", "--path"], "--path"
+    "resamples of others": (
+        ["fit", "good.csv", "-k", "2", "--estimator", "nonnegative", "--stability", "5"],
+        "--stability needs --estimator features",
+    ),
+    "a disjoint path of others": (
+        ["path", "good.csv", "--estimator", "separate", "--disjoint"],
+        "--disjoint needs --estimator orthonormal",
+    ),
+    "a path of others with features to include": (
+        ["path", "good.csv", "--estimator", "separate", "--include", "a"],
+        "--include and --exclude need --estimator features",
+    ),
+    "a path with more components than features": (
+        ["path", "good.csv", "--estimator", "orthonormal", "-m", "4"],
+        "n_components=4 orthonormal components need as many features; there are 3.",
+    ),
+    "a path beyond all features": (
+        ["path", "good.csv", "--estimator", "nonnegative", "-k", "2:4"],
+        "ks holds 4; it must lie between 1 and 3",
     ),
     "resampled covariance": (["fit", "pitprops", "-k", "2", "--stability", "5"], "needs data"),
     "jobs of none": (

@@ -419,6 +419,89 @@ def test_a_changed_path_is_refused(with_path, wine, change):
         replace(with_path, path=changed(with_path.path, **PATH_CHANGES[change])).verify(wine)
 
 
+OWN_PATHS = {
+    "orthonormal": (StiefelSparsePCA(2, n_nonzero_coefs=4, scale=True, random_state=0), {}),
+    "disjoint": (
+        StiefelSparsePCA(2, n_nonzero_coefs=4, disjoint=True, scale=True, random_state=0),
+        {"estimator": "orthonormal", "disjoint": True},
+    ),
+    "separate": (ElementSparsePCA(2, 4, scale=True, random_state=0), {}),
+    "nonnegative": (NonnegativeSparsePCA(2, 4, scale=True, random_state=0), {}),
+    "single": (ElementSparsePCA(1, 4, scale=True, random_state=0), {"estimator": "separate"}),
+}
+
+
+@pytest.fixture(scope="module")
+def own_paths(wine):
+    found = {}
+    for name, (model, options) in OWN_PATHS.items():
+        asked = {"estimator": name, "ks": [2, 4, 7], "scale": True, "random_state": 0, **options}
+        path = sparsity_path(wine, model.n_components, **asked)
+        found[name] = FitRecord.from_estimator(model.fit(wine), wine, path=path)
+    return found
+
+
+@pytest.mark.parametrize("name", OWN_PATHS)
+def test_a_path_of_features_of_their_own_is_kept_and_verified(own_paths, wine, tmp_path, name):
+    record = own_paths[name]
+    record.save(tmp_path / "x")
+    back = FitRecord.load(tmp_path / "x")
+    assert back.verify(wine)[-2] == "the path holds at 3 numbers of features"
+    assert back.k_on_path == 4
+    assert back.path.components_at(4) == record.path.components_at(4)
+
+
+OWN_PATH_CHANGES = {
+    "objective": {"objective": lambda values: values * 1.001},
+    "a bound": {"upper": lambda values: np.where(np.isnan(values), 9.0, values * 0.99)},
+    "more features": {"k": lambda k: k - 1, "proved_at": lambda k: k - 1},
+    "loadings": {"loadings": lambda found: [found[0], -found[1][::-1], found[2]]},
+    "not of unit length": {"loadings": lambda found: [2 * part for part in found]},
+    "proofs of others": {"certificates": lambda proofs: proofs[::-1]},
+    "proofs at other numbers": {"proved_at": lambda k: np.full_like(k, 7)},
+    "proved nowhere": {"proved_at": lambda k: k + 1},
+    "a changed proof": {
+        "certificates": lambda proofs: (
+            [forged(proofs[0], upper=proofs[0].upper * 0.9), *proofs[1:]]
+            if proofs[0].upper * 0.9 > proofs[0].lower
+            else [forged(proofs[0], lower=proofs[0].lower * 0.9), *proofs[1:]]
+        )
+    },
+    "another estimator": {"estimator": lambda name: "features"},
+    "another rule": {"disjoint": lambda rule: not rule},
+    "another m": {"n_components": lambda m: m + 1},
+}
+
+
+@pytest.mark.parametrize("change", OWN_PATH_CHANGES)
+@pytest.mark.parametrize("name", OWN_PATHS)
+def test_a_changed_path_of_features_of_their_own_is_refused(own_paths, wine, name, change):
+    record = own_paths[name]
+    with pytest.raises(CertificateError):
+        replace(record, path=changed(record.path, **OWN_PATH_CHANGES[change])).verify(wine)
+
+
+def test_a_path_belongs_to_its_estimator(own_paths, wine):
+    model = OWN_PATHS["orthonormal"][0].fit(wine)
+    for name in ("separate", "disjoint"):
+        with pytest.raises(ValueError, match="path is that of another problem"):
+            FitRecord.from_estimator(model, wine, path=own_paths[name].path)
+
+
+@pytest.mark.parametrize("m", [1, 2, 3])
+@pytest.mark.parametrize("k", [2, 3, 7])
+def test_orthonormal_components_of_float32_data_hold(m, k):
+    """Their loadings are orthonormal to seven digits, and may seem to have too much."""
+    rng = np.random.default_rng(k)
+    X = (rng.standard_normal((60, 4)) @ rng.standard_normal((4, 9))).astype(np.float32)
+    X += 0.4 * rng.standard_normal((60, 9)).astype(np.float32)
+    model = StiefelSparsePCA(m, n_nonzero_coefs=k, certify="exact", random_state=0).fit(X)
+    record = FitRecord.from_estimator(model, X)
+    record.verify(X)
+    with pytest.raises(CertificateError):
+        replace(record, loadings=record.loadings * (1 + 3e-4)).verify(X)
+
+
 def test_no_path_is_above_its_band(records, wine):
     path = sparsity_path(wine, 2, ks=[4, 13], scale=True, certify=False, random_state=0)
     replace(records["features"], path=path).verify(wine)

@@ -312,6 +312,15 @@ def require_single(problem: Any, method: AnyMethod) -> None:
         )
 
 
+def require_orthonormal(method: AnyMethod) -> None:
+    """Raise `ValueError` if components of a method need not be orthogonal."""
+    if isinstance(method, OneByOneMethod):
+        raise ValueError(
+            f"solver={method.name!r} gives components that need not be orthogonal; proofs are "
+            "about orthonormal ones."
+        )
+
+
 def require_provable(problem: Any, deflation: str) -> None:
     """Raise `ValueError` unless there are proofs about what a deflation leaves."""
     known = DEFLATIONS_OF[type(problem)]

@@ -60,8 +60,27 @@ def test_a_path_marks_fits_that_can_lie_on_it():
     assert figure.chosen == 12
     assert figure.chosen_share == record.path.explained[record.path.k == 12]
     assert replace(figure, chosen=13).chosen_share is None
-    element = PathFigure.from_record(replace(record, estimator="ElementSparsePCA"))
-    assert element.chosen is element.chosen_share is None
+    assert figure.counted == "features"
+    own = PathFigure.from_record(samples.with_own_path("orthonormal"))
+    assert (own.chosen, own.counted, own.adds_up) == (4, "features in each component", True)
+    record = samples.with_own_path("orthonormal")
+    several = replace(record, parameters={**record.parameters, "n_nonzero_coefs": [4, 3]})
+    assert PathFigure.from_record(several).chosen is None
+
+
+def test_no_bound_is_drawn_where_none_is_proved():
+    figure = PathFigure.from_record(samples.with_own_path("nonnegative"))
+    assert figure.upper is figure.ceiling is figure.band is None
+    assert not figure.adds_up
+
+
+def test_a_band_claims_nothing_about_numbers_that_the_path_leaves_out():
+    """Between 2 and 5 the optimum is at least what 2 reach, and at most the bound of 5."""
+    low, high = [1.0, 3.0, 4.0], [2.0, 4.0, 4.0]
+    x, lower, upper = PathFigure(np.array([2, 5, 6]), np.array(low), 4.0, np.array(high)).band
+    assert x.tolist() == [2, 3, 4, 5, 6]
+    assert (4 * lower).tolist() == [1, 1, 1, 3, 4]
+    assert (4 * upper).tolist() == [2, 4, 4, 4, 4]
 
 
 def test_a_path_that_goes_far_needs_another_axis():

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from kspan import ElementSparsePCA, FeatureSparsePCA, plotting
+from kspan import (
+    ElementSparsePCA,
+    FeatureSparsePCA,
+    NonnegativeSparsePCA,
+    StiefelSparsePCA,
+    plotting,
+)
 from kspan.plotting import (
     BiplotDisplay,
     GapDisplay,
@@ -167,11 +173,28 @@ def test_what_an_estimator_does_not_keep_needs_the_data(Display, fitted):
         Display.from_estimator(fitted)
 
 
-@pytest.mark.parametrize("Display", [PathDisplay, StabilityDisplay])
-def test_only_shared_features_have_a_path(Display, data):
+def test_only_shared_features_have_a_stability(data):
     fit = ElementSparsePCA(2, 3).fit(data)
     with pytest.raises(ValueError, match="Use FeatureSparsePCA"):
-        Display.from_estimator(fit, data)
+        StabilityDisplay.from_estimator(fit, data)
+
+
+@pytest.mark.parametrize(
+    ("fit", "bounded"),
+    [
+        (StiefelSparsePCA(2, n_nonzero_coefs=3, disjoint=True, random_state=0), True),
+        (ElementSparsePCA(2, 3, random_state=0), False),
+        (ElementSparsePCA(1, 3, random_state=0), True),
+        (NonnegativeSparsePCA(2, 3, random_state=0), False),
+    ],
+)
+def test_features_of_their_own_have_a_path(fit, bounded, data):
+    display = PathDisplay.from_estimator(fit.fit(data), data)
+    assert (display.band_ is not None) == (display.ceiling_ is not None) == bounded
+    each = " in each component" if fit.n_components > 1 else ""
+    assert display.ax_.get_xlabel() == f"number of features{each} k"
+    assert ("added up" in display.ax_.get_ylabel()) == isinstance(fit, StiefelSparsePCA)
+    assert display.chosen == 3
 
 
 @EVERY

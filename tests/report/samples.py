@@ -81,6 +81,21 @@ def stiefel() -> FitRecord:
     return FitRecord.from_estimator(pca.fit(X), X, source="wine")
 
 
+OWN = {
+    "orthonormal": StiefelSparsePCA(2, n_nonzero_coefs=4, scale=True, certify=True, random_state=0),
+    "separate": ElementSparsePCA(2, 4, scale=True, certify=True, random_state=0),
+    "nonnegative": NonnegativeSparsePCA(2, 4, scale=True, certify=True, random_state=0),
+}
+
+
+@cache
+def with_own_path(kind: str) -> FitRecord:
+    """Components with features of their own, and a path of such."""
+    X = load_wine(as_frame=True).data
+    path = sparsity_path(X, 2, estimator=kind, ks=[2, 4, 7], scale=True, random_state=0)
+    return FitRecord.from_estimator(OWN[kind].fit(X), X, source="wine", path=path)
+
+
 @cache
 def element(certify: bool | str = "exact") -> FitRecord:
     X = load_wine(as_frame=True).data

@@ -12,14 +12,26 @@ import numpy as np
 import plotly.graph_objects
 import pytest
 from plotly.offline import get_plotlyjs
+from sklearn.datasets import load_wine
 
+from kspan import StiefelSparsePCA
 from kspan.figures.appearance import DARK, LIGHT
 from kspan.progress import Status
 from kspan.proofs.check.net_bound import NetWitness
 from kspan.records import FitRecord
-from kspan.report import page, render, require_extras, write_report
+from kspan.report import page, render, require_extras, tables, write_report
 from kspan.report.charts import charts
-from kspan.report.wording import answer, at_least, at_most, hover, label, percent, plain, title
+from kspan.report.wording import (
+    answer,
+    at_least,
+    at_most,
+    hover,
+    label,
+    percent,
+    plain,
+    proved,
+    title,
+)
 from tests.report import samples
 
 PLOTLY = get_plotlyjs()
@@ -32,6 +44,8 @@ EVERY_KIND = {
     "stiefel": samples.stiefel,
     "element": samples.element,
     "covariance": samples.of_covariance,
+    "orthonormal path": lambda: samples.with_own_path("orthonormal"),
+    "separate path": lambda: samples.with_own_path("separate"),
     "no PCA": lambda: replace(samples.wine(), pca_variance=None),
     "no history": lambda: replace(samples.wine(), history=np.empty(0)),
 }
@@ -424,3 +438,59 @@ def test_the_page_has_the_colours_of_the_palette() -> None:
     tokens += re.findall(r'colour\("(\w+)"\)', own["script.js"])
     assert set(tokens) <= {*LIGHT, "sans", "serif", "mono"}
     assert not re.search(r"#[0-9a-fA-F]{6}", "".join(own.values()))
+
+
+def orthonormal(**asked):
+    """A record of orthonormal components, and what its page says about them."""
+    X = load_wine(as_frame=True).data
+    pca = StiefelSparsePCA(scale=True, certify="fast", random_state=0, **asked).fit(X)
+    return FitRecord.from_estimator(pca, X, source="wine")
+
+
+@pytest.mark.parametrize(
+    ("asked", "rules"),
+    [
+        ({"n_nonzero_coefs": 4}, " of at most 4 features each "),
+        ({"n_nonzero_coefs": [4, 3]}, " of at most 4 and 3 features "),
+        ({"n_nonzero_total": 7}, " of at most 7 features in all "),
+        (
+            {"n_nonzero_coefs": 4, "n_nonzero_total": 6, "disjoint": True},
+            " of at most 4 features each, of at most 6 features in all, none in two of them, ",
+        ),
+    ],
+)
+def test_a_joint_claim_names_all_rules(asked, rules):
+    """Without one of them it would be about more components, and false."""
+    record = orthonormal(**asked)
+    said = proved(record)[0]
+    more = at_most(record.certificates[0].upper / record.certificates[0].lower - 1)
+    who = f"The variances of no other 2 orthonormal components{rules}"
+    assert said == f"{who}can add up to more than {more} more: proved."
+    assert tables.proof_columns(record) == ["value"]
+    assert tables.proof_rows(record)[0][2] == "variances of all components added up, tr(V'AV)"
+    text = render(record)
+    assert "The proof is about other numbers: the variances of all components" in text
+
+
+def test_a_single_orthonormal_component_explains_what_is_proved():
+    record = orthonormal(n_components=1, n_nonzero_coefs=13)
+    assert proved(record) == ["No other component of at most 13 features explains more: proved."]
+    assert "The proof is about other numbers" not in render(record)
+
+
+@pytest.mark.parametrize("kind", ["orthonormal", "separate", "nonnegative"])
+def test_a_path_of_features_of_their_own_claims_what_is_proved(kind):
+    record = samples.with_own_path(kind)
+    (chart,) = (chart for chart in charts(record) if chart.key == "path")
+    assert chart.layout["xaxis"]["title"]["text"] == "number of features in each component k"
+    drawn = [curve["name"] for curve in chart.data]
+    rows = tables.path_rows(record)
+    if kind == "orthonormal":
+        assert tables.path_columns(record) == ["k", "found", "limit", "gap"]
+        assert drawn[:3] == ["the best possible lies here", "proved limit", "found"]
+    else:
+        assert tables.path_columns(record) == ["k", "found", "gap of PC1", "gap of PC2"]
+        assert drawn[0] == "found"
+        assert "nothing is proved about what they explain together" in chart.caption
+    assert [row[0] for row in rows] == ["2", "4", "7"]
+    assert all(len(row) == 4 for row in rows)

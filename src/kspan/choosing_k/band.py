@@ -4,7 +4,7 @@
 - the sum of the m leading eigenvalues, where the spectrum can be computed to the last one: up to
   `DENSE_LIMIT` features, or fewer samples than features in memory. Lanczos' values are no proof;
 - every certificate: at its own k, at all fewer features, and by its full-size witnesses
-  (`Certificate.upper_at`) at all k;
+  (`Certificate.upper_at`), where features are shared, at all k;
 - what holds with more features holds with fewer, so the band never falls as k grows.
 """
 
@@ -16,6 +16,7 @@ from kspan.arrays import FloatArray
 from kspan.problem import Candidate, Choice, RowSparseProblem
 from kspan.progress import Monitor, Status
 from kspan.proofs import Certificate, CertificateError
+from kspan.proofs.check.claims import Problem
 from kspan.proofs.check.witnesses import TraceWitness
 from kspan.proofs.search.closed_forms import eigenvalue_witness
 from kspan.proofs.search.prover import ProofOptions
@@ -45,16 +46,30 @@ def upper_band(
     ks : the numbers of features, ascending
     certificates : of problems that differ in k only
     """
-    trace = TraceWitness()
-    upper = np.array([trace.evaluate(problem.at(k)) for k in ks])
-    spectrum = eigenvalue_witness(problem, Budgets())
-    if spectrum is not None:
-        upper = np.minimum(upper, spectrum.evaluate(problem))
+    upper = free_bounds([problem.at(k) for k in ks])
     for certificate in certificates:
         for place, k in enumerate(ks):
             # Without a full-size witness a certificate says nothing about more features.
             if certificate.path or k <= certificate.n_features_to_select:
                 upper[place] = min(upper[place], certificate.upper_at(k))
+    return least_of_more(upper)
+
+
+def free_bounds(problems: Sequence[Problem]) -> FloatArray:
+    """Return what the k largest variances and the leading eigenvalues say about every k.
+
+    Parameters
+    ----------
+    problems : that differ in k only
+    """
+    trace = TraceWitness()
+    upper = np.array([trace.evaluate(problem) for problem in problems])
+    spectrum = eigenvalue_witness(problems[-1], Budgets())
+    return upper if spectrum is None else np.minimum(upper, spectrum.evaluate(problems[-1]))
+
+
+def least_of_more(upper: FloatArray) -> FloatArray:
+    """Return the bounds of ascending k, each the least of those with as many features or more."""
     rising: FloatArray = np.minimum.accumulate(upper[::-1])[::-1]
     return rising
 

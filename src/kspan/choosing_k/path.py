@@ -1,4 +1,4 @@
-"""`sparsity_path`: the variance explained with k features for every k, from one decomposition."""
+"""`sparsity_path`: the variance explained with k features, in all or in each component."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,11 +7,18 @@ import numpy as np
 
 from kspan.choosing_k.band import certify_some, checked, upper_band, where
 from kspan.choosing_k.features import Features, feature_indices, named_covariance
+from kspan.choosing_k.own_features import (
+    KINDS,
+    OwnFeatures,
+    OwnWalk,
+    component_path,
+    own_method,
+)
 from kspan.choosing_k.result import SparsityPath
 from kspan.choosing_k.walk import choose_supports
 from kspan.covariance import Covariance
 from kspan.linalg.machine import one_blas_thread
-from kspan.problem import Candidate, RowSparseProblem, require_count
+from kspan.problem import Candidate, RowSparseProblem, StiefelProblem, require_count
 from kspan.progress import Callback, Monitor, Status, combine, log_progress, worst
 from kspan.proofs import Certificate
 from kspan.proofs.search.prover import level_of
@@ -25,6 +32,13 @@ from kspan.solving import RandomState, generator
 EVERY_K, EVERY_K_OF_MANY, LARGEST_K = 200, 50, 1000
 STEP = 1.2
 
+# The grid of components with features of their own, where every k takes a solve of its own: every
+# k up to the first number, then steps of a fifth, no further than the second.
+EVERY_OWN_K, LARGEST_OWN_K = 6, 30
+
+# Features that all components share.
+SHARED = "features"
+
 # The walk's share of a time limit; the rest is for proofs.
 TIME_TO_WALK = 0.6
 
@@ -33,6 +47,8 @@ def sparsity_path(
     X: Any,
     n_components: int = 2,
     *,
+    estimator: str = SHARED,
+    disjoint: bool = False,
     ks: Sequence[int] | None = None,
     include: Features | None = None,
     exclude: Features | None = None,
@@ -51,17 +67,33 @@ def sparsity_path(
     The data is decomposed once. Every k starts from what its neighbours found
     (`kspan.choosing_k.walk`), and a few certificates bound all k (`kspan.choosing_k.band`).
 
+    Components may have features of their own instead, k in each: see `estimator`. Then every k is
+    solved and proved like a fit (`kspan.choosing_k.own_features`).
+
     Parameters
     ----------
     X : array, DataFrame, sparse array, path, or `Covariance`
         What `kspan.as_covariance` takes.
     n_components : int, default=2
         m.
+    estimator : {"features", "orthonormal", "separate", "nonnegative"}, default="features"
+        All components share k features; or each has at most k of its own, as in
+        `StiefelSparsePCA`, `ElementSparsePCA` and `NonnegativeSparsePCA`.
+
+        - "orthonormal": `objective` and `upper` are about the sum of all variances, ``tr(V'AV)``.
+          What components share counts in each of them.
+        - "separate", "nonnegative": one component has a band too. Several are found one after the
+          other, each in what those before it left; `objective` is what they explain together.
+          **Nothing is proved about that sum**: `upper` and `gap` are NaN, the certificates are
+          about single components (`ComponentPath.component_gap`).
+    disjoint : bool, default=False
+        With "orthonormal": no two components share a feature.
     ks : sequence of int, optional
         The numbers of features. By default every k from m to d when there are at most 200
-        features; else every k up to 50, then steps of a fifth up to d, or 1000 if d is more.
+        features; else every k up to 50, then steps of a fifth up to d, or 1000 if d is more. Of
+        features in each component every k up to 6, then steps of a fifth up to d or 30.
     include, exclude : names, indices or masks, optional
-        Features that must, and must not, be chosen.
+        Features that must, and must not, be chosen; of shared ones.
     scale : bool, default=False
         Divide every feature by its standard deviation, to work on correlations.
     covariance : {None, "precomputed"}
@@ -70,10 +102,13 @@ def sparsity_path(
         "auto" is the warm-started walk: about as good as `kspan.solve` with "auto" at each k, in
         a fraction of the time, and never below "ipu". "exact" proves every k at level "exact". Any
         other method of `kspan.solve` is run at each k, and its features get the best loadings.
+        Of orthonormal components "auto" starts from those of the k before, in place of random ones,
+        and tries less.
     certify : bool or {"fast", "tight", "exact"}, default=True
         True is "tight". False leaves the bounds that come for free.
     certify_at : sequence of int, optional
-        Numbers of features at which to prove; three by default.
+        Numbers of features at which to prove; three by default, and all of features in each
+        component.
     random_state : int, generator or None
         The same integer gives the same answer.
     callback : callable, optional
@@ -86,6 +121,7 @@ def sparsity_path(
     Returns
     -------
     SparsityPath
+        A `ComponentPath`, which has more, unless all components share their features.
 
     Examples
     --------
@@ -96,18 +132,40 @@ def sparsity_path(
     (array([ 2, 13]), 10)
     >>> bool((path.objective <= path.upper).all())
     True
+
+    Four features in each of two orthonormal components, and what may be missing at most:
+
+    >>> own = sparsity_path(
+    ...     load_wine().data, 2, estimator="orthonormal", ks=[2, 3, 4], scale=True, random_state=0
+    ... )
+    >>> own.components_at(4), own.gap.round(3)
+    ([array([ 5,  6,  8, 11]), array([ 0,  4,  9, 12])], array([0.009, 0.011, 0.031]))
     """
     if covariance not in (None, "precomputed"):
         raise ValueError(f"covariance must be None or 'precomputed', got {covariance!r}.")
-    method = as_method(RowSparseProblem, solver, {})
-    level = method.proof_level or level_of(certify, RowSparseProblem)
+    _check_estimator(estimator, disjoint, include, exclude)
+    own = estimator != SHARED
+    method = own_method(estimator, solver) if own else as_method(RowSparseProblem, solver, {})
+    level = method.proof_level or _path_level(certify, method)
     report = combine(callback, log_progress if verbose else None)
     monitor = Monitor("path", report, time_limit)
     A, names = named_covariance(X, scale=scale, precomputed=covariance == "precomputed")
+    if own:
+        require_count("n_components", n_components, 1)
+        problems = OwnFeatures(A, n_components, estimator, disjoint)
+        problems.at(1)  # complains before any work is done
+        thin = steps_between(1, min(A.n_features, LARGEST_OWN_K), EVERY_OWN_K)
+        wanted = _checked_ks(thin if ks is None else ks, 1, A.n_features)
+        prove_at = _checked_places(certify_at, wanted)
+        A.prepare()
+        walk = OwnWalk(problems, method, level, generator(random_state), monitor)
+        with one_blas_thread():
+            walk.run(wanted, wanted if prove_at is None else prove_at)
+        return component_path(walk, names)
     smallest = _smallest_problem(A, n_components, include, exclude, names)
-    wanted = default_grid(smallest) if ks is None else _checked_ks(ks, smallest)
-    if certify_at is not None and (unknown := sorted(set(certify_at) - set(wanted))):
-        raise ValueError(f"certify_at holds {unknown[0]}, which is not on the path: {wanted}.")
+    limits = smallest.choice.size, smallest.choice.features.size
+    wanted = _checked_ks(grid_between(*limits) if ks is None else ks, *limits)
+    certify_at = _checked_places(certify_at, wanted)
     A.prepare()
     with one_blas_thread():
         walking = monitor.inner(share=TIME_TO_WALK if level else None)
@@ -124,6 +182,26 @@ def sparsity_path(
     if stopped is None and method.proof_level is not None:
         stopped = worst([Status.COMPLETED, *(proof.status for proof in certificates)])
     return _summary(smallest, best, certificates, names, method, stopped, monitor)
+
+
+def _check_estimator(
+    estimator: str, disjoint: bool, include: Features | None, exclude: Features | None
+) -> None:
+    """Raise `ValueError` about what does not go together."""
+    if estimator != SHARED and estimator not in KINDS:
+        raise ValueError(f"estimator must be one of {[SHARED, *KINDS]}, got {estimator!r}.")
+    if disjoint and KINDS.get(estimator) is not StiefelProblem:
+        raise ValueError(f"disjoint=True needs estimator='orthonormal', got {estimator!r}.")
+    if estimator != SHARED and (include is not None or exclude is not None):
+        raise ValueError(f"include and exclude need estimator={SHARED!r}, got {estimator!r}.")
+
+
+def _path_level(certify: bool | str, method: AnyMethod) -> str | None:
+    """Return the level of the proofs; a band takes those that hold for certain."""
+    level = level_of(certify, method.solves)
+    if level == "net":
+        raise ValueError("certify='net' holds with a probability; a path needs what is certain.")
+    return level
 
 
 def _smallest_problem(
@@ -160,11 +238,6 @@ def _summary(
     )  # fmt: skip
 
 
-def default_grid(smallest: RowSparseProblem) -> list[int]:
-    """Return the numbers of features of a path, from the fewest to all that may be chosen."""
-    return grid_between(smallest.choice.size, smallest.choice.features.size)
-
-
 def grid_between(lower: int, upper: int) -> list[int]:
     """Return the numbers of features of a path between two limits.
 
@@ -177,16 +250,32 @@ def grid_between(lower: int, upper: int) -> list[int]:
     """
     if upper <= EVERY_K:
         return list(range(lower, upper + 1))
-    last = max(min(upper, LARGEST_K), lower)
-    grid = list(range(lower, min(EVERY_K_OF_MANY, last) + 1)) or [lower]
+    return steps_between(lower, max(min(upper, LARGEST_K), lower), EVERY_K_OF_MANY)
+
+
+def steps_between(lower: int, last: int, every: int) -> list[int]:
+    """Return every number from `lower` up to one, then steps of a fifth up to `last`.
+
+    Examples
+    --------
+    >>> steps_between(1, 30, 6)
+    [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 18, 22, 27, 30]
+    """
+    grid = list(range(lower, min(every, last) + 1)) or [lower]
     while grid[-1] < last:
         grid.append(min(int(np.ceil(grid[-1] * STEP)), last))
     return grid
 
 
-def _checked_ks(ks: Sequence[int], smallest: RowSparseProblem) -> list[int]:
+def _checked_places(certify_at: Sequence[int] | None, wanted: list[int]) -> Sequence[int] | None:
+    """Return where to prove, after checking that the path goes there."""
+    if certify_at is not None and (unknown := sorted(set(certify_at) - set(wanted))):
+        raise ValueError(f"certify_at holds {unknown[0]}, which is not on the path: {wanted}.")
+    return certify_at
+
+
+def _checked_ks(ks: Sequence[int], lower: int, upper: int) -> list[int]:
     """Return the user's numbers, sorted and without repeats."""
-    lower, upper = smallest.choice.size, smallest.choice.features.size
     for k in ks:
         require_count("every number in ks", k, 1)
         if not lower <= k <= upper:

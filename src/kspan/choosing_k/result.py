@@ -1,4 +1,8 @@
-"""`SparsityPath`: what is explained with k features, and at most could be, for many k."""
+"""What is explained with k features, and at most could be, for many k.
+
+`SparsityPath` is about features that all components share, `ComponentPath` about components with k
+features each.
+"""
 
 import os
 from dataclasses import dataclass, field
@@ -73,6 +77,26 @@ class SparsityPath:
     seconds: float
 
     @property
+    def kind(self) -> str:
+        """The `estimator` of `kspan.sparsity_path` that it was made with."""
+        return "features"
+
+    @property
+    def counted(self) -> str:
+        """What k counts, as sentences and axes have it."""
+        return "features"
+
+    @property
+    def measured(self) -> str:
+        """What `objective` is, as sentences and axes have it."""
+        return "explained variance"
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether `upper` is there: proofs are about what all components explain together."""
+        return True
+
+    @property
     def explained(self) -> FloatArray:
         """Share of what plain PCA explains with as many components: 1 is all there is to have."""
         return self.objective / self.full
@@ -88,19 +112,37 @@ class SparsityPath:
         positive = np.where(self.upper > 0, self.upper, 1.0)
         return (self.upper - self.objective) / positive
 
+    def columns(self) -> dict[str, FloatArray | Index]:
+        """Return the numbers as columns of a table, such as ``pandas.DataFrame(path.columns())``.
+
+        With ``at_most`` and ``gap`` where something is proved about all components together.
+        """
+        found: dict[str, FloatArray | Index] = {"features": self.k}
+        found |= {self._objective_name: self.objective, "share_of_pca": self.explained}
+        if self.is_bounded:
+            found |= {"at_most": self.upper, "gap": self.gap}
+        return found
+
+    @property
+    def _objective_name(self) -> str:
+        return "explained_variance"
+
     @property
     def overlap(self) -> FloatArray:
         """Jaccard index of each support and the next: features in both over features in either.
 
         At most ``k[i] / k[i + 1]``, which it is when the larger support holds the smaller one.
         """
-        shared = self._shared()
-        return shared / (self.k[:-1] + self.k[1:] - shared)
+        shared, sizes = self._shared(), self._sizes()
+        return shared / (sizes[:-1] + sizes[1:] - shared)
 
     @property
     def jumps(self) -> Index:
-        """How many features of each support the next, larger one has dropped; 0 when nested."""
-        return self.k[:-1] - self._shared()
+        """How many features of each support the next one has dropped; 0 when nested."""
+        return self._sizes()[:-1] - self._shared()
+
+    def _sizes(self) -> Index:
+        return np.array([support.size for support in self.supports], dtype=np.intp)
 
     def _shared(self) -> Index:
         pairs = zip(self.supports, self.supports[1:], strict=False)
@@ -111,8 +153,8 @@ class SparsityPath:
         reached = np.flatnonzero(self.explained >= _valid(share) * (1 - ROUNDING))
         if not reached.size:
             raise ValueError(
-                f"The path reaches a share of {self.explained[-1]:.3f} with {self.k[-1]} "
-                f"features, less than share={share}."
+                f"The path reaches a share of {self.explained.max():.3f} with "
+                f"{self.k[self.explained.argmax()]} {self.counted}, less than share={share}."
             )
         return int(self.k[reached[0]])
 
@@ -122,14 +164,24 @@ class SparsityPath:
         When it equals ``smallest(share)``, that is the smallest there is.
         """
         short = np.flatnonzero(self.upper < _valid(share) * self.full)
-        return int(self.k[short[-1]]) + 1 if short.size else self.n_components
+        return int(self.k[short[-1]]) + 1 if short.size else self._fewest
+
+    @property
+    def _fewest(self) -> int:
+        """No path begins with fewer."""
+        return self.n_components
 
     def support_at(self, k: int) -> Index | list[str]:
         """Return the features chosen at k: their names if there are any, else their numbers."""
+        return self._named(self.supports[self._place(k)])
+
+    def _place(self, k: int) -> int:
         places = np.flatnonzero(self.k == k)
         if not places.size:
             raise ValueError(f"k={k} is not on the path; it has {self.k.tolist()}.")
-        support = self.supports[int(places[0])]
+        return int(places[0])
+
+    def _named(self, support: Index) -> Index | list[str]:
         if self.feature_names is None:
             return support
         return [self.feature_names[feature] for feature in support]
@@ -141,10 +193,128 @@ class SparsityPath:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "SparsityPath":
         """Read what `save` wrote. Its certificates are believed only after `kspan.verify`."""
-        found = load_file(path, (cls, *file_types()))
+        found = load_file(path, (*path_types(), *file_types()))
         if not isinstance(found, cls):
             raise ValueError(f"{os.fspath(path)} does not hold a sparsity path.")
         return found
+
+
+@dataclass(frozen=True)
+class ComponentPath(SparsityPath):
+    """What components with at most k features each explain, for many k.
+
+    Where one problem is about all components (`estimator` "orthonormal", or a single component)
+    `objective` is the sum of their variances, ``tr(V'AV)``, `upper` is proved, neither falls as k
+    grows, and the best possible is between them.
+
+    Several components found one after the other ("separate", "nonnegative") solve a problem each,
+    in what those before them left. Then `objective` is what they explain together, without what
+    they share; it may fall. There is no band: `upper` and `gap` are NaN, and `component_gap` has
+    what is proved of each component.
+
+    Attributes
+    ----------
+    k : (t,) ascending numbers of features in each component
+    supports : list of t index arrays
+        The features that any component uses.
+    loadings : list of t (s, m) arrays
+        Of all components, on those features.
+    estimator : {"orthonormal", "separate", "nonnegative"}
+    disjoint : bool
+        Whether no two components may share a feature.
+    deflation : str or None
+        How components were taken out one after the other.
+    proved_at : (c,) array
+        The k of each certificate. One by one there is one for each component, in their order.
+    others : as in `SparsityPath`
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from kspan import sparsity_path
+    >>> wine = load_wine(as_frame=True).data
+    >>> path = sparsity_path(
+    ...     wine, 2, estimator="orthonormal", ks=[1, 2, 3], scale=True, random_state=0
+    ... )
+    >>> path.components_at(2)
+    [['total_phenols', 'flavanoids'], ['alcohol', 'proline']]
+    """
+
+    loadings: list[FloatArray] = field(repr=False)
+    estimator: str
+    disjoint: bool
+    deflation: str | None
+    proved_at: Index = field(repr=False)
+
+    @property
+    def kind(self) -> str:
+        """The `estimator` of `kspan.sparsity_path` that it was made with."""
+        return self.estimator
+
+    @property
+    def counted(self) -> str:
+        """What k counts, as sentences and axes have it."""
+        return "features in each component" if self.n_components > 1 else "features"
+
+    @property
+    def measured(self) -> str:
+        """What `objective` is, as sentences and axes have it."""
+        joint = self.estimator == JOINT and self.n_components > 1
+        return "variances of all components added up" if joint else "explained variance"
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether `upper` is there: proofs are about what all components have together."""
+        return self.estimator == JOINT or self.n_components == 1
+
+    def columns(self) -> dict[str, FloatArray | Index]:
+        """Return the numbers as columns of a table.
+
+        Of components one after the other with ``gap_PC1``, ``gap_PC2``, … in place of one gap. The
+        sum of variances that components share is ``variance_sum``, not ``explained_variance``.
+        """
+        found = super().columns()
+        if not self.is_bounded:
+            gaps = self.component_gap.T
+            found |= {f"gap_PC{j + 1}": gap for j, gap in enumerate(gaps)}
+        return found
+
+    @property
+    def _objective_name(self) -> str:
+        joint = self.estimator == JOINT and self.n_components > 1
+        return "variance_sum" if joint else "explained_variance"
+
+    @property
+    def component_gap(self) -> FloatArray:
+        """(t, m), what may be missing of each component, given those before it; NaN if unknown."""
+        gaps = np.full((self.k.size, self.n_components), np.nan)
+        if self.is_bounded and self.n_components > 1:
+            return gaps  # proofs are about all components together
+        done = np.zeros(self.k.size, dtype=np.intp)
+        for k, proof in zip(self.proved_at.tolist(), self.certificates, strict=True):
+            place = self._place(k)
+            gaps[place, done[place]] = proof.gap
+            done[place] += 1
+        return gaps
+
+    @property
+    def _fewest(self) -> int:
+        return 1
+
+    def components_at(self, k: int) -> list[Index | list[str]]:
+        """Return the features of each component at k: names if there are any, else numbers."""
+        place = self._place(k)
+        support = self.supports[place]
+        return [self._named(support[column != 0]) for column in self.loadings[place].T]
+
+
+# The estimator of which one proof is about all components.
+JOINT = "orthonormal"
+
+
+def path_types() -> tuple[type, ...]:
+    """Return the classes that a file with a path may hold, besides those of certificates."""
+    return SparsityPath, ComponentPath
 
 
 def _valid(share: float) -> float:

@@ -47,7 +47,8 @@ class Suggestion:
     share, k_for_share : float, int or None
         The share asked for, and the smallest k that keeps it; None if the path never does.
     at_least : int
-        No selection of fewer features keeps the share: this is proved.
+        No selection of fewer features keeps the share: this is proved. Where nothing is (see
+        `ComponentPath`), the fewest there can be.
     knee, knee_is_certain : int, bool
         The knee of the curve found, and whether that of the optima must be the same.
     possible_knees : (p,) array
@@ -100,7 +101,8 @@ def suggest_k(
     """
     measured = [stability] if isinstance(stability, Stability) else list(stability or ())
     at_least = path.no_fewer_than(share)
-    k_for_share = path.smallest(share) if path.explained[-1] >= share * (1 - ROUNDING) else None
+    reached = path.explained.max() >= share * (1 - ROUNDING)
+    k_for_share = path.smallest(share) if reached else None
     place = find_knee(path.k, path.objective)
     possible = possible_knees(path.k, path.objective, path.upper, place)
     knee, certain = int(path.k[place]), int(possible.sum()) == 1
@@ -124,7 +126,7 @@ def suggest_k(
                 "selection is the most stable"
             )
             k = between.n_features_to_select
-    reasons.append(f"Suggested: {k} features, because {why}.")
+    reasons.append(f"Suggested: {k} {path.counted}, because {why}.")
     return Suggestion(
         k, reasons, share, k_for_share, at_least, knee, certain, path.k[possible],
         None if best is None else best.n_features_to_select,
@@ -170,20 +172,30 @@ def _most_stable(measured: Sequence[Stability], first: int, last: int) -> Stabil
 
 def _about_share(path: SparsityPath, share: float, k: int | None, at_least: int) -> str:
     if k is None:
+        most = int(path.explained.argmax())
         return (
-            f"Even {path.k[-1]} features keep only {path.explained[-1]:.1%} of what plain PCA "
-            "explains."
+            f"Even {path.k[most]} {path.counted} keep only {path.explained[most]:.1%} "
+            f"{_of_plain_pca(path)}."
         )
     kept = path.explained[path.k == k][0]
-    text = f"{k} features keep {kept:.1%} of what plain PCA explains"
+    text = f"{k} {path.counted} keep {kept:.1%} {_of_plain_pca(path)}"
+    if not path.is_bounded:
+        return f"{text}; whether fewer could is not proved."
     if at_least >= k:
         return f"{text}; it is proved that fewer cannot keep {share:.0%}."
     return f"{text}; it is proved that fewer than {at_least} cannot keep {share:.0%}."
 
 
+def _of_plain_pca(path: SparsityPath) -> str:
+    added = "" if path.measured == "explained variance" else f" ({path.measured})"
+    return f"of what plain PCA explains{added}"
+
+
 def _about_knee(path: SparsityPath, place: int, possible: Mask) -> str:
     knee, places = path.k[place], path.k[possible]
-    text = f"The curve bends most at {knee} features, which keep {path.explained[place]:.1%}"
+    text = f"The curve bends most at {knee} {path.counted}, which keep {path.explained[place]:.1%}"
+    if not path.is_bounded:
+        return f"{text}."
     if places.size == 1:
         return f"{text}; the best possible curve must bend there too."
     return f"{text}; that of the best possible one may bend from {places[0]} to {places[-1]}."

@@ -26,7 +26,9 @@ def fit(
         int | None,
         typer.Option(
             "--features", "-k", min=1,
-            help="Number of features to choose. By default the fewest that keep --share.",
+            help="Number of features to choose; in each component, if they have their own "
+            "(--estimator). By default the fewest that keep --share; a fifth of all for "
+            "nonnegative and separate; as a penalty has it for orthonormal.",
         ),
     ] = None,
     share: Annotated[
@@ -142,8 +144,8 @@ def fit(
         raise ValueError("--checkpoint needs --certify, or --level tight or exact.")
     if h5ad is not None and (how.transpose or not data.endswith(".h5ad")):
         raise ValueError("--h5ad writes a copy of the data: an H5AD file, cells in rows.")
-    if (with_path or resamples) and estimator is not Estimator.FEATURES:
-        raise ValueError(f"--path and --stability need --estimator {Estimator.FEATURES}.")
+    if resamples and estimator is not Estimator.FEATURES:
+        raise ValueError(f"--stability needs --estimator {Estimator.FEATURES}.")
     if resamples == 1:
         raise ValueError("--stability 1: one resample shows nothing; take 50.")
 
@@ -156,7 +158,7 @@ def fit(
             raise ValueError("--stability needs data, not a covariance matrix.")
         model = _estimator(
             estimator, n_components, n_features,
-            own=_counts(estimator, n_features, counts, total, disjoint=disjoint),
+            own=_counts(estimator, n_components, n_features, counts, total, disjoint=disjoint),
             share=share,
             solver=solver,
             scale=scale,
@@ -179,7 +181,8 @@ def fit(
         )  # fmt: skip
         model.fit(measured)
         seconds = time.perf_counter() - started
-        record = _record(model, measured, table, seconds, watcher, with_path, resamples)
+        path_of = str(estimator) if with_path else None
+        record = _record(model, measured, table, seconds, watcher, path_of, resamples)
         places = {"record": out, "report": report, "csv": csv, "h5ad": h5ad}
         files = {name: str(place) for name, place in places.items() if place is not None}
         _write(record, files, watcher, source=data, layer=how.layer)
@@ -217,7 +220,7 @@ def _estimator(
     if kind is Estimator.NONNEGATIVE:
         return kspan.NonnegativeSparsePCA(n_components, k, certify=certify, n_jobs=n_jobs, **common)
     if kind is Estimator.ORTHONORMAL:
-        if n_jobs is not None and not certify:
+        if n_jobs is not None and not certify and solver != "exact":
             raise ValueError(f"--jobs is not there for --estimator {kind} without --certify.")
         if certify and not any(own.values()):
             raise ValueError(f"--certify with --estimator {kind} needs -k, --counts or --total.")
@@ -226,8 +229,9 @@ def _estimator(
 
 
 def _counts(
-    kind: Estimator, k: int | None, counts: str | None, total: int | None, *, disjoint: bool
-) -> dict[str, Any]:
+    kind: Estimator, n_components: int, k: int | None, counts: str | None, total: int | None, *,
+    disjoint: bool,
+) -> dict[str, Any]:  # fmt: skip
     """Return how many features orthonormal components may have."""
     if (counts, total, disjoint) == (None, None, False):
         return {"n_nonzero_coefs": k}
@@ -243,29 +247,39 @@ def _counts(
             each = [int(part) for part in counts.split(",")]
         except ValueError:
             raise ValueError(f"--counts {counts!r} must be whole numbers, as in 5,3,3.") from None
+        if len(each) != n_components:
+            raise ValueError(
+                f"--counts {counts} has {len(each)} numbers for {n_components} components (-m); "
+                "give one for each, or -k for all."
+            )
+    if disjoint and each is None and total is None:
+        raise ValueError("--disjoint needs -k, --counts or --total.")
     return {"n_nonzero_coefs": each, "n_nonzero_total": total, "disjoint": disjoint}
 
 
 def _record(
     model: Any, measured: "Covariance", table: "Table", seconds: float, watcher: Watcher,
-    with_path: bool, resamples: int,
+    path_of: str | None, resamples: int,
 ) -> Any:  # fmt: skip
-    """Make the record, with the further studies that were asked for."""
+    """Make the record, with the further studies that were asked for.
+
+    `path_of` is the estimator of the path, or None if there is to be none.
+    """
     import kspan
     from kspan.records import FitRecord
 
     path = stability = None
     asked: dict[str, Any] = {}
-    if with_path or resamples:
-        left = model.time_limit
-        asked = {
-            "include": model.include, "exclude": model.exclude, "scale": model.scale,
-            "covariance": model.covariance, "random_state": model.random_state,
-            "time_limit": None if left is None else max(left - seconds, 0.1),
-        }  # fmt: skip
-    if with_path:
+    if path_of or resamples:
+        left, parameters = model.time_limit, model.get_params()
+        names = ("include", "exclude", "disjoint", "scale", "covariance", "random_state")
+        asked = {name: parameters[name] for name in names if name in parameters}
+        asked["time_limit"] = None if left is None else max(left - seconds, 0.1)
+    if path_of:
         watcher.stage("other numbers of features")
-        path = kspan.sparsity_path(measured, model.n_components, callback=watcher.on_step, **asked)
+        path = kspan.sparsity_path(
+            measured, model.n_components, estimator=path_of, callback=watcher.on_step, **asked
+        )
         if asked["time_limit"] is not None:
             asked["time_limit"] = max(asked["time_limit"] - path.seconds, 0.1)
     if resamples:

@@ -1,5 +1,6 @@
 """``kspan path``: what every number of features would explain, and which to take."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,6 +9,7 @@ import typer
 from kspan.cli import options
 from kspan.cli.errors import FAILED, check_outputs, complain, guarded, require
 from kspan.cli.inputs import Reading, feature_places, load_table, reads_file, watched
+from kspan.cli.options import Estimator
 from kspan.cli.progress import Watcher
 
 
@@ -23,6 +25,17 @@ def path(
     share: Annotated[
         float, typer.Option(help="Of what plain PCA explains, to be kept by the suggestion.")
     ] = 0.9,
+    estimator: Annotated[
+        Estimator,
+        typer.Option(
+            help="features: all components share k features. The others have k features in each "
+            "component: nonnegative, orthonormal, or separate (one after the other).",
+        ),
+    ] = Estimator.FEATURES,
+    disjoint: Annotated[
+        bool,
+        typer.Option("--disjoint", help="Orthonormal: no two components share a feature."),
+    ] = False,
     scale: options.Scale = False,
     precomputed: options.Precomputed = False,
     include: options.Include = None,
@@ -53,9 +66,15 @@ def path(
       kspan path expression.csv -m 3
 
       kspan path breast_cancer -m 3 --scale --plot path.png
+
+      kspan path wine -m 2 --scale --estimator orthonormal
     """
     import kspan
 
+    if disjoint and estimator is not Estimator.ORTHONORMAL:
+        raise ValueError(f"--disjoint needs --estimator {Estimator.ORTHONORMAL}.")
+    if (include or exclude) and estimator is not Estimator.FEATURES:
+        raise ValueError(f"--include and --exclude need --estimator {Estimator.FEATURES}.")
     if plot is not None:
         require("matplotlib", extra="plot", what="--plot")
         if plot.suffix.lower() not in (".png", ".pdf", ".svg"):
@@ -67,6 +86,8 @@ def path(
         found = kspan.sparsity_path(
             watched(table.X, watcher.on_rows),
             n_components,
+            estimator=str(estimator),
+            disjoint=disjoint,
             ks=_numbers(ks),
             include=feature_places(include, "--include", table),
             exclude=feature_places(exclude, "--exclude", table),
@@ -88,13 +109,12 @@ def path(
     if as_json:
         from kspan.cli.show import write_json
 
-        names = table.feature_names
-        for row, support in zip(rows, found.supports, strict=True):
-            row["selected"] = [names[j] if names else int(j) for j in support]
+        _add_features(rows, found, table.feature_names)
         advice = {"k": suggestion.k, "reasons": suggestion.reasons}
-        write_json({"path": rows, "status": found.status, "suggestion": advice})
+        asked = {"estimator": str(estimator)}
+        write_json({**asked, "path": rows, "status": found.status, "suggestion": advice})
     else:
-        _print(rows, suggestion)
+        _print(found, rows, suggestion)
     if found.status in ("interrupted", "time limit"):
         complain(f"{found.status}: this is what was done by then")
     if found.status == "interrupted":
@@ -122,40 +142,70 @@ def _range(first: int, last: int | None = None, step: int = 1) -> tuple[int, int
 
 
 def _rows(found: Any) -> list[dict[str, Any]]:
-    columns = {
-        "features": found.k,
-        "explained_variance": found.objective,
-        "share_of_pca": found.explained,
-        "at_most": found.upper,
-        "gap": found.gap,
-    }
-    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+    columns = found.columns()
+    # Not a number: nothing is proved there, and JSON has no word for it but null.
+    rows = zip(
+        *([None if value != value else value for value in values.tolist()]
+          for values in columns.values()),
+        strict=True,
+    )  # fmt: skip
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
-def _print(rows: list[dict[str, Any]], suggestion: Any) -> None:
+def _add_features(rows: list[dict[str, Any]], found: Any, names: Sequence[str] | None) -> None:
+    """Add the features of every k, and those of each component if it has its own."""
+    for place, (row, support) in enumerate(zip(rows, found.supports, strict=True)):
+        named = [names[j] if names else int(j) for j in support]
+        row["selected"] = named
+        if found.kind != Estimator.FEATURES:
+            row["components"] = [
+                [name for name, weight in zip(named, column, strict=True) if weight]
+                for column in found.loadings[place].T
+            ]
+
+
+def _print(found: Any, rows: list[dict[str, Any]], suggestion: Any) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     console = Console()
-    table = Table(title="Explained variance by number of features", title_justify="left")
-    for column in ("features", "variance", "of plain PCA's", "at most", "gap"):
-        table.add_column(column, justify="right")
+    what = f"{found.measured[0].upper()}{found.measured[1:]}"
+    table = Table(title=f"{what} by number of {found.counted}", title_justify="left")
+    for column in rows[0]:
+        table.add_column(HEADINGS.get(column, column.replace("_", " of ")), justify="right")
     for row in rows:
         chosen = row["features"] == suggestion.k
-        table.add_row(
-            str(row["features"]),
-            f"{row['explained_variance']:.6g}",
-            f"{row['share_of_pca']:.2%}",
-            f"{row['at_most']:.6g}",
-            f"{row['gap']:.2%}",
-            style="bold green" if chosen else None,
-        )
+        cells = [_cell(column, value) for column, value in row.items()]
+        table.add_row(*cells, style="bold green" if chosen else None)
     console.print(table)
-    console.print(f"\nSuggested: [bold]{suggestion.k}[/] features.")
+    if not found.is_bounded:
+        console.print(
+            "Each gap is proved of one component, given those before it; of what they explain "
+            "together nothing is proved."
+        )
+    console.print(f"\nSuggested: [bold]{suggestion.k}[/] {found.counted}.")
     for reason in suggestion.reasons:
         console.print(Text(f"- {reason}"))
+
+
+# What the columns of a path are called on the screen.
+HEADINGS = {
+    "features": "features",
+    "explained_variance": "variance",
+    "variance_sum": "variances",
+    "share_of_pca": "of plain PCA's",
+    "at_most": "at most",
+    "gap": "gap",
+}
+
+
+def _cell(column: str, value: Any) -> str:
+    if value is None:
+        return "not proved"
+    if column == "features":
+        return str(value)
+    return f"{value:.2%}" if column.startswith(("gap", "share")) else f"{value:.6g}"
 
 
 def _draw(found: Any, k: int, place: Path) -> None:

@@ -46,7 +46,10 @@ def as_data(record: "FitRecord") -> dict[str, Any]:
         "solver": record.solver,
         "status": record.status,
         "n_passes": record.n_passes,
-        "certificates": [_certificate(proof) for proof in record.certificates],
+        "certificates": [
+            {"about": record.proof_is_about(j), **_certificate(proof)}
+            for j, proof in enumerate(record.certificates)
+        ],
         "seconds": record.seconds,
         "environment": record.environment,
     }
@@ -123,18 +126,27 @@ def print_fit(record: "FitRecord", files: dict[str, str]) -> None:
 def verdict(record: "FitRecord") -> list[str]:
     """Say in words how good the choice is."""
     if not record.certificates:
+        if record.is_asked_to_prove:
+            return [f"Nothing is proved: the fit ended before a proof was begun ({record.status})."]
         if record.is_provable:
             return ["How close to the best possible choice this is: ask with --certify."]
-        return ["There are no certificates for this estimator."]
+        return [
+            "Where a penalty says how sparse the components are there is no proof: give -k, "
+            "--counts or --total, and --certify."
+        ]
     lines = []
     for j, proof in enumerate(record.certificates):
-        together = record.is_row_sparse or record.is_joint
-        what = "Choice" if together else f"Component {j + 1}"
+        what = "Choice:"
+        if not record.is_row_sparse:
+            # The table has other numbers: what components share is left out there.
+            about = record.proof_is_about(j)
+            of = "" if record.is_joint and record.n_components > 1 else "variance "
+            what = f"{about[0].upper()}{about[1:]}: {of}{proof.lower:.5g},"
         if proof.status.value == "optimal":
-            line = f"{what}: proved optimal."
+            line = f"{what} proved optimal."
         else:
             line = (
-                f"{what}: at least {1 - proof.gap:.2%} of the best possible, proved. {proof.advice}"
+                f"{what} at least {1 - proof.gap:.2%} of the best possible, proved. {proof.advice}"
             )
         if proof.confidence < 1:
             line += f" With probability {proof.confidence:.4g}."
@@ -156,7 +168,10 @@ def _loadings(record: "FitRecord") -> Table:
 
 
 def _variances(record: "FitRecord") -> Table:
-    table = Table(title="Explained variance", title_justify="left")
+    title = "Explained variance"
+    if not record.is_row_sparse and record.n_components > 1:
+        title += ": what each component adds to those before it"
+    table = Table(title=title, title_justify="left")
     table.add_column("")
     for j in range(record.n_components):
         table.add_column(f"PC{j + 1}", justify="right")

@@ -184,7 +184,9 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
         # scikit-learn's PCA: the entry of largest size in each component is positive.
         largest = np.abs(components).argmax(axis=1)
         signs = np.where(components[np.arange(len(components)), largest] < 0, -1.0, 1.0)
-        self.components_ = (components * signs[:, None]).astype(covariance.dtype, copy=False)
+        # Zeros have no sign: what is written to files should not show one.
+        components = components * signs[:, None] + 0.0
+        self.components_ = components.astype(covariance.dtype, copy=False)
         self.explained_variance_ = variances
         self.explained_variance_ratio_ = variances / covariance.trace()
         self.n_components_ = len(components)

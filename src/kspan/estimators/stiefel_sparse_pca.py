@@ -17,11 +17,10 @@ from kspan.problem import LoadingsSolution, Patterns, StiefelProblem
 from kspan.progress import Monitor
 from kspan.proofs.search.prover import level_of, levels_of
 from kspan.solvers.method import AnyMethod
-from kspan.solvers.one_by_one import OneByOneMethod
 from kspan.solvers.stiefel.splitting import PENALTIES
 from kspan.solvers.stiefel.stiefel_starts import STIEFEL_STARTS
 from kspan.solvers.stiefel.two_stage import TwoStage
-from kspan.solving import solve_with_proof
+from kspan.solving import require_orthonormal, solve_with_proof
 
 # alpha when neither it nor n_nonzero_coefs is given: this share of the largest useful one.
 DEFAULT_SHARE = 0.05
@@ -84,7 +83,8 @@ class StiefelSparsePCA(LoadingsEstimator):
         Of the method: ``gamma``, ``rho``, ``rho_max``, ``beta``, ``v_step`` ("polar" or "cg"),
         ``v_iter``, ``max_iter``, ``tol``; ``deflation`` ("deflation"); ``second_alpha``
         and ``first_share`` ("two-stage"); ``stabilised`` (these two: False for plain ADMM);
-        ``n_restarts`` and ``n_kicks`` ("auto", under counts). See `kspan.solvers.stiefel`.
+        ``n_restarts``, ``n_kicks`` and ``n_improved`` ("auto", under counts). See
+        `kspan.solvers.stiefel`.
     time_limit : float, optional
         Seconds after which the best answer so far is returned.
     callback : callable, optional
@@ -189,11 +189,7 @@ class StiefelSparsePCA(LoadingsEstimator):
                 "certify needs counts (n_nonzero_coefs or n_nonzero_total): proofs are about the "
                 "largest variance, not about a penalty."
             )
-        if isinstance(method, OneByOneMethod):
-            raise ValueError(
-                f"solver={method.name!r} gives components that need not be orthogonal; proofs are "
-                "about orthonormal ones."
-            )
+        require_orthonormal(method)
         rng = np.random.default_rng(self._seed())
         solution, certificates = solve_with_proof(
             problem, method, level, monitor, rng, self._proof_options(self.n_jobs)

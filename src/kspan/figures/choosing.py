@@ -14,10 +14,12 @@ from kspan.figures.figure import (
     NothingToDraw,
     every_name,
     floats,
+    own_choice,
     require_some,
     shared_choice,
 )
 from kspan.records import FitRecord
+from kspan.records.form import PATH_OF, SHARED, features_each
 
 # From the fewest features to the most: beyond this factor the axis should be logarithmic.
 WIDE_RANGE = 40
@@ -35,6 +37,8 @@ class PathFigure(Figure):
     upper : (t,) what no k features can exceed, or None
     chosen : the k to mark, or None
     n_components : int or None
+    counted : what k counts
+    measured : what is measured, as a share of plain PCA's
     """
 
     k: Index
@@ -43,6 +47,8 @@ class PathFigure(Figure):
     upper: FloatArray | None = None
     chosen: int | None = None
     n_components: int | None = None
+    counted: str = "features"
+    measured: str = "explained variance"
 
     def __post_init__(self) -> None:
         self._settle(k=np.asarray, objective=floats, upper=floats)
@@ -52,7 +58,11 @@ class PathFigure(Figure):
         """Return what `kspan.sparsity_path` found, with a k to mark."""
         if not path.full > 0:
             raise NothingToDraw("The data has no variance.")
-        return cls(path.k, path.objective, path.full, path.upper, chosen, path.n_components)
+        upper = path.upper if path.is_bounded else None
+        return cls(
+            path.k, path.objective, path.full, upper, chosen, path.n_components, path.counted,
+            path.measured,
+        )  # fmt: skip
 
     @classmethod
     def from_record(cls, record: FitRecord) -> Self:
@@ -62,8 +72,7 @@ class PathFigure(Figure):
                 "The record has no path: make it with "
                 "FitRecord.from_estimator(..., path=kspan.sparsity_path(X, ...))."
             )
-        chosen = record.support.size if record.is_row_sparse else None
-        return cls.from_path(record.path, chosen=chosen)
+        return cls.from_path(record.path, chosen=record.k_on_path)
 
     @classmethod
     def from_estimator(
@@ -71,9 +80,15 @@ class PathFigure(Figure):
     ) -> Self:
         """Compute the path with the parameters of an estimator; mark its fit."""
         instead = "from_path with what kspan.sparsity_path(X, ...) returns"
-        choice = shared_choice(estimator, X, "a path over k", instead)
-        path = sparsity_path(X, estimator.n_components_, **choice)
-        return cls.from_path(path, chosen=estimator.n_features_to_select_)
+        kind = PATH_OF.get(type(estimator).__name__)
+        if kind is None or kind == SHARED:
+            choice = shared_choice(estimator, X, "a path over k", instead)
+            path = sparsity_path(X, estimator.n_components_, **choice)
+            return cls.from_path(path, chosen=estimator.n_features_to_select_)
+        choice = own_choice(estimator, X, "a path over k", instead)
+        path = sparsity_path(X, estimator.n_components_, estimator=kind, **choice)
+        chosen = features_each(kind, estimator.get_params(), path.n_features)
+        return cls.from_path(path, chosen=chosen)
 
     @property
     def share(self) -> FloatArray:
@@ -84,6 +99,29 @@ class PathFigure(Figure):
     def ceiling(self) -> FloatArray | None:
         """What no k features can exceed, as a share of what plain PCA explains."""
         return None if self.upper is None else self.upper / self.full
+
+    @property
+    def band(self) -> tuple[Index, FloatArray, FloatArray] | None:
+        """The band as places and edges: with what is known of the k that the path leaves out.
+
+        Between two k of the path the optimum is at least what the smaller reaches, and at most the
+        bound of the larger: a straight line from one to the other would claim more.
+        """
+        if self.ceiling is None:
+            return None
+        low, high = self.share, self.ceiling
+        points = [(int(self.k[0]), low[0], high[0])]
+        for i in range(1, self.k.size):
+            before, k = int(self.k[i - 1]), int(self.k[i])
+            points += [(x, low[i - 1], high[i]) for x in sorted({before + 1, k - 1} - {before, k})]
+            points.append((k, low[i], high[i]))
+        x, lower, upper = zip(*points, strict=True)
+        return np.array(x), floats(lower), floats(upper)
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether variances are added up that components share: that is not what they explain."""
+        return self.measured != "explained variance"
 
     @property
     def chosen_share(self) -> float | None:

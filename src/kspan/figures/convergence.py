@@ -20,12 +20,14 @@ class GapFigure(Figure):
     seconds : (t,) array
     lower, upper : (t,) the bounds from that moment on
     status : how it ended, or None
+    what : what is bounded
     """
 
     seconds: FloatArray
     lower: FloatArray
     upper: FloatArray
     status: str | None = None
+    what: str = "explained variance"
 
     def __post_init__(self) -> None:
         self._settle(seconds=floats, lower=floats, upper=floats)
@@ -36,7 +38,10 @@ class GapFigure(Figure):
         # The last line is what was proved in the end, wherever the history stops.
         end = [certificate.seconds, certificate.lower, certificate.upper]
         time, lower, upper = np.vstack([certificate.history.reshape(-1, 3), end]).T
-        return cls(np.maximum.accumulate(time), lower, upper, certificate.status.value)
+        # What components share counts in each of them: that is not what they explain together.
+        joint = certificate.patterns is not None and certificate.n_components > 1
+        what = "variances of all components added up" if joint else "explained variance"
+        return cls(np.maximum.accumulate(time), lower, upper, certificate.status.value, what)
 
     @classmethod
     def from_record(cls, record: Any, *, component: int = 0) -> Self:
@@ -66,14 +71,18 @@ class StepsFigure(Figure):
     ----------
     objective : (t,) array, after steps 1 to t
     starts_anew : whether components may have been found one after the other
+    what : what it is
     """
 
     objective: FloatArray
     starts_anew: bool
+    what: str = "explained variance"
 
     @classmethod
     def from_record(cls, record: FitRecord) -> Self:
         """Return the steps of a saved fit."""
         if record.history.size < 2:
             raise NothingToDraw("The solver took a single step, or kept no history.")
-        return cls(record.history, not record.is_row_sparse and record.n_components > 1)
+        shared = record.is_row_sparse
+        what = "explained variance" if shared else "objective of the solver"
+        return cls(record.history, not shared and record.n_components > 1, what)

@@ -13,6 +13,7 @@ from kspan.records import FitRecord
 
 # What a path and a stability study have to know of an estimator.
 _CHOICE = ("include", "exclude", "scale", "covariance", "random_state")
+_OWN_CHOICE = ("disjoint", "scale", "covariance", "random_state")
 
 
 class NothingToDraw(ValueError):
@@ -109,6 +110,14 @@ def shared_choice(estimator: Any, X: Any, needs: str, instead: str) -> dict[str,
         )
     _require_data(X, needs, instead)
     return {name: asked[name] for name in _CHOICE}
+
+
+def own_choice(estimator: Any, X: Any, needs: str, instead: str) -> dict[str, Any]:
+    """Return how an estimator chooses features of their own for its components; see above."""
+    check_is_fitted(estimator)
+    _require_data(X, needs, instead)
+    asked = estimator.get_params()
+    return {name: asked[name] for name in _OWN_CHOICE if name in asked}
 
 
 def require_some(max_features: int) -> None:

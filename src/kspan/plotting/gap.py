@@ -81,9 +81,7 @@ class GapDisplay(Display, GapFigure):
         ax.set_title(
             f"gap {self.gap[-1]:.2%} after {self.seconds[-1]:.2g} s{how}", fontsize="medium"
         )
-        ax.set(
-            xlabel="time (seconds)", ylabel="explained variance\n(squared units of the features)"
-        )
+        ax.set(xlabel="time (seconds)", ylabel=f"{self.what}\n(squared units of the features)")
         ax.legend(framealpha=1.0)
         display.bare(ax)
         return self

@@ -74,9 +74,12 @@ class PathDisplay(Display, PathFigure):
         m = self.n_components
         of = "" if m is None else f" with {m} component{'s' if m > 1 else ''}"
         top = max(array.max() for array in (self.share, self.ceiling) if array is not None)
+        what = f"share of the variance that\nplain PCA explains{of}"
+        if self.adds_up:
+            what = f"{self.measured},\nas a share of plain PCA's{of}"
         ax.set(
-            xlabel="number of features k",
-            ylabel=f"share of the variance that\nplain PCA explains{of}",
+            xlabel=f"number of {self.counted} k",
+            ylabel=what,
             ylim=(0, max(1.06, 1.02 * float(top))),
         )
         self._scale(ax)
@@ -88,13 +91,14 @@ class PathDisplay(Display, PathFigure):
     def _draw_band(self, ax: "Axes", band_kw: Mapping[str, Any]) -> None:
         """Draw the band, and its edge, seen where the band itself is thinner than a line."""
         self.band_ = self.ceiling_ = None
-        if self.ceiling is None:
+        if self.band is None:
             return
+        x, lower, upper = self.band
         look = {"color": display.BAND, "lw": 0, "label": "the best possible is in here", **band_kw}
-        self.band_ = ax.fill_between(self.k, self.share, self.ceiling, **look)
+        self.band_ = ax.fill_between(x, lower, upper, **look)
         (self.ceiling_,) = ax.plot(
-            self.k,
-            self.ceiling,
+            x,
+            upper,
             color=display.PROVED,
             lw=display.THIN,
             ls="--",

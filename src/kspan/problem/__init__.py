@@ -8,6 +8,7 @@ from kspan.problem.problems import (
     RowSparseProblem,
     StiefelProblem,
     default_nonzero_coefs,
+    explained_at_least,
 )
 from kspan.problem.solution import Candidate, LoadingsSolution, Solution, adjusted_variances
 
@@ -24,5 +25,6 @@ __all__ = [
     "StiefelProblem",
     "adjusted_variances",
     "default_nonzero_coefs",
+    "explained_at_least",
     "require_count",
 ]

@@ -72,7 +72,9 @@ class Patterns:
         if n_nonzero_coefs is None and n_nonzero_total is None:
             raise ValueError("Give n_nonzero_coefs, n_nonzero_total, or both.")
         if r > d:
-            raise ValueError(f"n_components={r} orthonormal components need as many features.")
+            raise ValueError(
+                f"n_components={r} orthonormal components need as many features; there are {d}."
+            )
         limits = _limits(n_nonzero_coefs, d, r)
         total = int(limits.sum())
         if n_nonzero_total is not None:

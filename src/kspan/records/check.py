@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.choosing_k import SparsityPath
+from kspan.choosing_k import ComponentPath, SparsityPath
 from kspan.choosing_k.band import upper_band
+from kspan.choosing_k.own_features import OwnFeatures
 from kspan.covariance import Covariance
 from kspan.io import open_data
 from kspan.linalg.rounding import UNIT
@@ -27,6 +28,7 @@ from kspan.problem import (
 from kspan.progress import Status, worst
 from kspan.proofs import Certificate, CertificateError, verify
 from kspan.proofs.check.certificate import OPTIMAL_GAP
+from kspan.proofs.check.claims import provable
 from kspan.proofs.check.tree import TreeWitness
 from kspan.proofs.search.prover import level_of, levels_of
 from kspan.records.collect import covariance_of, only_float32
@@ -36,6 +38,7 @@ from kspan.records.form import (
     ONE_BY_ONE,
     ORTHONORMAL,
     PARAMETERS,
+    PATH_OF,
     need,
     require_form,
 )
@@ -299,17 +302,16 @@ class Check:
                 own or proof.level == level, f"level: {proof.level!r}, but {level!r} was asked for"
             )
             reached = self.reached(problem, proof, j)
-            need(max(reached, 0.0) >= lower * (1 - TOLERANCE),
-                 "loadings: worse than the certificate's")  # fmt: skip
+            tol = self.loose if record.is_joint else TOLERANCE
+            need(max(reached, 0.0) >= lower * (1 - tol), "loadings: worse than the certificate's")
             if record.is_row_sparse or record.is_joint:
                 most = upper * (1 + BOUND_TOLERANCE) + self.centring(upper)
+                most += self.slanted() if record.is_joint else 0.0
                 need(reached <= most, f"objective: {reached!r} was claimed, the most is {upper!r}")
-            what = "the selection" if record.is_row_sparse else f"component {j + 1}"
-            if record.is_joint:
-                what = "all components together: the choice"
             share = 1.0 if upper <= 0 else min(reached, upper) / upper
             sure = "" if proof.confidence == 1 else f", with probability {proof.confidence:.4g}"
-            done.append(f"{what} explains at least {share:.4%} of the best possible{sure}")
+            what = record.proof_is_about(j)
+            done.append(f"{what}: at least {share:.4%} of the best possible{sure}")
         return done
 
     def told(self, proof: Certificate, kind: type) -> None:
@@ -360,7 +362,7 @@ class Check:
         if record.is_joint:
             same = np.array_equal(np.sort(proof.support), np.sort(record.support))
             need(same, "support: the certificate is about other features")
-            U = record.loadings.astype(np.float64)
+            U = self.unit_loadings()
             return float(np.sum(U * (problem.covariance.submatrix(record.support) @ U)))
         used = record.support if record.is_row_sparse else record.support[x != 0]
         same = np.array_equal(np.sort(proof.support), np.sort(used))
@@ -370,6 +372,20 @@ class Check:
         if record.is_row_sparse:
             return record.objective
         return float(x[x != 0] @ problem.covariance.submatrix(used) @ x[x != 0])
+
+    def unit_loadings(self) -> FloatArray:
+        """Return the loadings as unit vectors: rounded to float32 they are not."""
+        W = self.record.loadings.astype(np.float64)
+        return np.asarray(W / np.linalg.norm(W, axis=0))
+
+    def slanted(self) -> float:
+        """Return what loadings may have too much for not being orthogonal to the last digit.
+
+        As in `StiefelProblem.claimed_value`.
+        """
+        W = self.unit_loadings()
+        off = float(np.linalg.norm(W.T @ W - np.eye(self.m)))
+        return 4 * off * float(self.covariance.diagonal()[self.record.support].sum())
 
     def problems(self) -> list[Any]:
         """Return the problem of every certificate."""
@@ -386,15 +402,22 @@ class Check:
         need(record.estimator in ONE_BY_ONE, "certificates: there are none for this estimator")
         k = asked["n_nonzero_coefs"] or default_nonzero_coefs(self.d)
         loadings = placed(record.loadings, record.support, self.d)
-        for j, proof in enumerate(record.certificates[: self.m]):
+        problem = self.kind(self.covariance, self.m, k)
+        return self.one_by_one(problem, loadings, record.certificates, self.deflation())
+
+    def one_by_one(
+        self, problem: Any, loadings: FloatArray, proofs: Sequence[Certificate],
+        deflation: str | None,
+    ) -> list[Any]:  # fmt: skip
+        """Return the problem of each component, given the vectors of certificates before it."""
+        for j, proof in enumerate(proofs[: self.m]):
             # In double precision, as they were taken out one after the other.
             exact = placed(proof.weights[:, 0], proof.support, self.d)
             exact = exact if exact @ loadings[:, j] >= 0 else -exact
             close = np.abs(exact - loadings[:, j]).max() <= 10 * self.loose
             need(close, "loadings: not those of the certificate")
             loadings[:, j] = exact
-        problem = self.kind(self.covariance, self.m, k)
-        return component_problems(problem, loadings, self.deflation())
+        return component_problems(problem, loadings, deflation)
 
     def deflation(self) -> str | None:
         """Return how components were taken out: as asked for, or as the method says."""
@@ -412,13 +435,18 @@ class Check:
 
     def path(self, path: SparsityPath) -> str:
         """What other numbers of features explain, and what they cannot exceed."""
-        need(self.record.is_row_sparse, "path: the components do not share their features")
-        need((path.n_components, path.n_features) == (self.m, self.d), "path: of another problem")
+        of = path.kind, path.n_components, path.n_features
+        same = of == (PATH_OF[self.record.estimator], self.m, self.d)
+        if isinstance(path, ComponentPath):
+            same = same and path.disjoint == bool(self.record.parameters.get("disjoint"))
+        need(same, "path: of another problem")
         named = path.feature_names is None or path.feature_names == self.record.feature_names
         need(named, "path: other feature_names")
         assert self.plain is not None
         self.agree("path.full", path.full, float(self.plain.sum()))
         self.agree("path.total_variance", path.total_variance, self.covariance.trace())
+        if isinstance(path, ComponentPath):
+            return self.component_path(path)
         for proof in path.certificates:
             verify(self.problem_at(proof.n_features_to_select), proof)
             self.told(proof, RowSparseProblem)
@@ -433,6 +461,46 @@ class Check:
             proved = np.isfinite(upper) and upper >= follows * (1 - BOUND_TOLERANCE)
             need(proved, f"path, k={k}: upper {upper!r} was claimed, only {follows!r} follows")
         return f"the path holds at {len(ks)} numbers of features"
+
+    def component_path(self, path: ComponentPath) -> str:
+        """What components with other numbers of features have, and what is proved of them."""
+        family = OwnFeatures(self.covariance, self.m, path.estimator, path.disjoint)
+        ks = [int(k) for k in path.k]
+        uppers = family.upper_band(ks, path.proved_at.tolist(), path.certificates)
+        for place, k in enumerate(ks):
+            what, objective = f"path, k={k}", float(path.objective[place])
+            point = family.point(placed(path.loadings[place], path.supports[place], self.d))
+            need(np.array_equal(point.support, path.supports[place]), f"{what}: other features")
+            family.require_feasible(k, point)
+            lengths = (point.weights**2).sum(axis=0)
+            need(np.abs(lengths - 1).max() <= 10 * self.loose, f"{what}: not of unit length")
+            self.agree(what, objective, point.objective, tol=self.loose)
+            proofs = [path.certificates[i] for i in np.flatnonzero(path.proved_at == k)]
+            for problem, proof in zip(
+                self.path_problems(family, path, place), proofs, strict=False
+            ):
+                verify(problem, proof)
+                self.told(proof, family.kind)
+            upper, follows = float(path.upper[place]), float(uppers[place])
+            if not family.is_one_problem:
+                need(np.isnan(upper), f"{what}: a bound on the sum of components does not follow")
+                continue
+            family.at_least(k, point)  # orthonormal, where that is asked for
+            need(objective <= upper, f"{what}: {objective!r} is above its bound {upper!r}")
+            proved = np.isfinite(upper) and upper >= follows * (1 - BOUND_TOLERANCE)
+            need(proved, f"{what}: upper {upper!r} was claimed, only {follows!r} follows")
+        return f"the path holds at {len(ks)} numbers of features"
+
+    def path_problems(self, family: OwnFeatures, path: ComponentPath, place: int) -> list[Any]:
+        """Return the problems of the certificates at one k of a path."""
+        problem = family.at(int(path.k[place]))
+        if family.is_one_problem:
+            return [provable(problem)]
+        loadings = placed(path.loadings[place], path.supports[place], self.d)
+        proofs = [path.certificates[i] for i in np.flatnonzero(path.proved_at == path.k[place])]
+        if not proofs:
+            return []
+        return self.one_by_one(problem, loadings, proofs, path.deflation)
 
     # --- numbers
 

@@ -6,11 +6,13 @@ it is true is the matter of `kspan.records.check`.
 
 from collections.abc import Iterable
 from dataclasses import fields
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 import numpy as np
 
-from kspan.choosing_k import SparsityPath, Stability
+from kspan.choosing_k import ComponentPath, SparsityPath, Stability
+from kspan.problem import default_nonzero_coefs
 from kspan.progress import Status
 from kspan.proofs import Certificate, CertificateError
 from kspan.storage import misfit
@@ -28,6 +30,15 @@ NONNEGATIVE = "NonnegativeSparsePCA"
 # One certificate for each component.
 ONE_BY_ONE = (NONNEGATIVE, "ElementSparsePCA")
 ESTIMATORS = (*ORTHONORMAL, *ONE_BY_ONE)
+
+# What `kspan.sparsity_path` calls their problems.
+SHARED = "features"
+PATH_OF = {
+    **dict.fromkeys(ROW_SPARSE, SHARED),
+    JOINT: "orthonormal",
+    NONNEGATIVE: "nonnegative",
+    "ElementSparsePCA": "separate",
+}
 
 STATUSES = frozenset(status.value for status in Status)
 
@@ -53,6 +64,22 @@ def need(holds: Any, message: str) -> None:
     """Raise unless a claim holds."""
     if not holds:
         raise CertificateError(message)
+
+
+def features_each(kind: str, asked: dict[str, Any], n_features: int) -> int | None:
+    """Return how many features each component may have; None if that is not a single number.
+
+    Parameters
+    ----------
+    kind : of the path, but for shared features
+    asked : the parameters of the estimator
+    n_features : of the data
+    """
+    k = asked.get("n_nonzero_coefs")
+    if k is None and kind != PATH_OF[JOINT]:
+        return default_nonzero_coefs(n_features)
+    alone = isinstance(k, Integral) and asked.get("n_nonzero_total") is None
+    return int(k) if alone else None  # type: ignore[arg-type]
 
 
 def require_form(record: "FitRecord") -> None:
@@ -138,14 +165,32 @@ def require_path(path: SparsityPath, d: int) -> None:
         require_shape(f"path: {name}", getattr(path, name), (t,))
     need(t > 0 and (np.diff(path.k) > 0).all() and path.k[0] >= 1, "path: k does not rise")
     require_length("path: supports", path.supports, t, "number of features")
+    shared = not isinstance(path, ComponentPath)
     for k, support in zip(path.k, path.supports, strict=True):
-        need(support.size == k, f"path, k={k}: not {k} features")
+        need(not shared or support.size == k, f"path, k={k}: not {k} features")
         require_features(f"path, k={k}", support, d)
+    if isinstance(path, ComponentPath):
+        require_component_path(path)
     require_length("path: feature_names", path.feature_names, d, "feature")
     need(path.status in STATUSES, f"path: status {path.status!r} is none")
     require_counts(path, "n_passes", what="path")
     for proof in path.certificates:
         require_certificate(proof, "path: a certificate")
+
+
+def require_component_path(path: ComponentPath) -> None:
+    """Loadings on the supports, and a k of the path for every certificate."""
+    m = path.n_components
+    need(path.estimator in PATH_OF.values() and path.estimator != SHARED, "path: estimator is none")
+    require_length("path: loadings", path.loadings, path.k.size, "number of features")
+    for k, support, weights in zip(path.k, path.supports, path.loadings, strict=True):
+        require_shape(f"path, k={k}: loadings", weights, (support.size, m))
+        need(np.isfinite(weights).all(), f"path, k={k}: loadings are not finite numbers")
+    require_shape("path: proved_at", path.proved_at, (len(path.certificates),))
+    need(np.isin(path.proved_at, path.k).all(), "path: proved_at is not on the path")
+    each = 1 if path.is_bounded else m
+    counts = np.unique(path.proved_at, return_counts=True)[1]
+    need((counts <= each).all(), "path: more certificates than problems")
 
 
 def require_stability(stability: Stability, d: int) -> None:

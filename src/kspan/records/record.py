@@ -14,13 +14,23 @@ from typing import Any
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.choosing_k import SparsityPath, Stability
+from kspan.choosing_k import ComponentPath, SparsityPath, Stability
+from kspan.choosing_k.result import path_types
 from kspan.io.numeric import require_numeric
 from kspan.proofs import Certificate, CertificateError
 from kspan.proofs.check.certificate import file_types
 from kspan.records.check import check_record
 from kspan.records.collect import covariance_of, environment, plain_parameters, some_scores
-from kspan.records.form import JOINT, ONE_BY_ONE, ROW_SPARSE, VERSION, require_form, require_times
+from kspan.records.form import (
+    JOINT,
+    ONE_BY_ONE,
+    PATH_OF,
+    ROW_SPARSE,
+    VERSION,
+    features_each,
+    require_form,
+    require_times,
+)
 from kspan.storage import load_file, load_notes, save_file
 
 
@@ -129,6 +139,33 @@ class FitRecord:
         by_counts = self.is_joint and any(count is not None for count in counts)
         return self.is_row_sparse or self.estimator in ONE_BY_ONE or by_counts
 
+    @property
+    def is_asked_to_prove(self) -> bool:
+        """Whether a proof was asked for; without certificates the fit ended before it began."""
+        return bool(self.parameters.get("certify")) or self.parameters.get("solver") == "exact"
+
+    @property
+    def k_on_path(self) -> int | None:
+        """The number of features by which the fit lies on a path; None if it can lie on none."""
+        if self.is_row_sparse:
+            return int(self.support.size)
+        return features_each(PATH_OF[self.estimator], self.parameters, self.n_features)
+
+    def proof_is_about(self, number: int) -> str:
+        """Say what a certificate is about; `number` counts from 0.
+
+        Not about `explained_variance` where components have features of their own: that leaves out
+        what a component shares with those before it.
+        """
+        if self.is_row_sparse:
+            return "the selection"
+        if self.n_components == 1:
+            return "the component"
+        if self.is_joint:
+            return "the variances of all components added up, tr(V'AV)"
+        left = ", in what those before it left" if number else ""
+        return f"component {number + 1}{left}"
+
     @classmethod
     def from_estimator(
         cls,
@@ -163,10 +200,14 @@ class FitRecord:
         scores, samples = some_scores(estimator.components_, support, covariance)
         _require_length("feature_names", names, covariance.n_features)
         _require_length("sample_names", sample_names, covariance.n_samples)
-        if path is not None and (path.n_components, path.n_features) != (
-            estimator.n_components_, covariance.n_features,
+        if path is not None and (path.kind, path.n_components, path.n_features) != (
+            PATH_OF.get(type(estimator).__name__), estimator.n_components_, covariance.n_features,
         ):  # fmt: skip
             raise ValueError("path is that of another problem.")
+        if isinstance(path, ComponentPath) and path.disjoint != getattr(
+            estimator, "disjoint", False
+        ):
+            raise ValueError("path is that of another problem: disjoint differs.")
         if stability is not None and stability.frequencies.size != covariance.n_features:
             raise ValueError("stability is that of other data.")
         found = getattr(estimator, "certificates_", None)
@@ -239,7 +280,7 @@ class FitRecord:
         A file that holds no record, or one whose parts are not of their types and shapes, is a
         `ValueError`; so is one that would unpack to more than 1 GiB, or eight times its size.
         """
-        types = (cls, SparsityPath, Stability, *file_types())
+        types = (cls, *path_types(), Stability, *file_types())
         record = load_file(path, types)
         if not isinstance(record, cls):
             raise ValueError(f"{os.fspath(path)}: does not hold the record of a fit")

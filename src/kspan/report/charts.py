@@ -174,7 +174,7 @@ def steps(figure: StepsFigure) -> Chart:
     """The objective after every step of the solver."""
     x = list(range(1, figure.objective.size + 1))
     data = [line(x, significant(figure.objective, 9), "objective", "step %{x}: %{y:.8g}")]
-    layout = {"xaxis": axis("step"), "yaxis": axis("explained variance"), "showlegend": False}
+    layout = {"xaxis": axis("step"), "yaxis": axis(figure.what), "showlegend": False}
     caption = "What the solver had found after each of its steps."
     if figure.starts_anew:
         caption += " It may find components one after the other: then the curve starts anew."
@@ -190,26 +190,46 @@ SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
 def path(figure: PathFigure) -> Chart:
     """Explained variance against k, with the band that holds the optimum."""
     k, lower = figure.k.tolist(), significant(figure.share, 6)
-    data = [line(k, lower, "found", "%{x} features explain %{y:.2%}")]
-    if figure.ceiling is not None:
-        upper = significant(figure.ceiling, 6)
-        says = "no %{x} features explain more than %{y:.2%}"
-        limit = line(k, upper, "proved limit", says, colour="@ink", dash="dash")
-        data = [band(k, lower, upper), {**limit, "mode": "lines"}, *data]
-    caption = (
-        "What the best choice of k features explains, as a share of what plain PCA does, lies "
-        "between the two lines."
-    )
+    have = "have" if figure.adds_up else "explain"
+    data = [line(k, lower, "found", f"%{{x}} {figure.counted} {have} %{{y:.2%}}")]
+    if figure.band is not None:
+        x, low, high = figure.band
+        upper = significant(high, 6)
+        says = f"no %{{x}} {figure.counted} {have} more than %{{y:.2%}}"
+        limit = line(x.tolist(), upper, "proved limit", says, colour="@ink", dash="dash")
+        inside = band(x.tolist(), significant(low, 6), upper)
+        data = [inside, {**limit, "mode": "lines"}, *data]
+    caption = _about_path(figure)
     layout: Spec = {
-        "xaxis": axis("number of features k", **(BY_FACTORS if figure.is_wide else {})),
+        "xaxis": axis(f"number of {figure.counted} k", **(BY_FACTORS if figure.is_wide else {})),
         "yaxis": axis("share of plain PCA", tickformat=".0%", rangemode="tozero"),
     }
     if figure.chosen is not None:
         layout["shapes"] = [_dotted(figure.chosen)]
-        caption += f" The dotted line is this fit, with {figure.chosen} features."
+        caption += f" The dotted line is this fit, with {figure.chosen} {figure.counted}."
     if figure.chosen_share is not None:
         data.append(_diamond(figure.chosen, figure.chosen_share))
     return Chart("path", "How many features are needed", caption, data, layout)
+
+
+def _about_path(figure: PathFigure) -> str:
+    """Say what the curves are, and what is proved of them."""
+    share = "as a share of what plain PCA explains"
+    if figure.ceiling is None:
+        return (
+            f"What components with at most k features each explain together, {share}. They were "
+            "found one after the other: nothing is proved about what they explain together, only "
+            "about each of them."
+        )
+    if figure.adds_up:
+        return (
+            "The variances of all components, added up although they share some, "
+            f"{share}: the best possible with at most k features in each lies between the lines."
+        )
+    return (
+        "What the best choice of k features explains, as a share of what plain PCA does, lies "
+        "between the two lines."
+    )
 
 
 def _dotted(k: int) -> Spec:
@@ -254,7 +274,7 @@ def _one_gap(figure: GapFigure) -> Chart:
         ),
         line(x, low, "lower: found", "lower %{y:.7g} after %{x:.3g} s", steps=True),
     ]  # fmt: skip
-    layout = {"xaxis": axis("seconds", rangemode="tozero"), "yaxis": axis("explained variance")}
+    layout = {"xaxis": axis("seconds", rangemode="tozero"), "yaxis": axis(figure.what)}
     caption = "The proof brings the two lines together; between them is the best possible choice."
     return Chart("gap", "How the proof closed in", caption, data, layout)
 

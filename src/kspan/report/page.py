@@ -123,9 +123,11 @@ def _words(record: FitRecord) -> dict[str, Any]:
         "tall": record.support.size > TALL,
         "proof_columns": tables.proof_columns(record),
         "proof_rows": tables.proof_rows(record) if record.certificates else [],
+        "proof_about": wording.proof_about(record),
         "advice": tables.advice(record),
         "variance_columns": tables.variance_columns(record),
         "variance_rows": tables.variance_rows(record),
+        "path_columns": tables.path_columns(record),
         "path_rows": tables.path_rows(record),
         "made_with": tables.made_with(record),
     }

@@ -99,16 +99,20 @@ def _features(record: FitRecord, places: list[int], most: int = 20) -> str:
 def proof_columns(record: FitRecord) -> list[str]:
     """Return the headings of the certificates."""
     proofs = record.certificates
-    if record.is_row_sparse or record.n_components == 1:
+    if record.is_row_sparse or record.is_joint or record.n_components == 1:
         return ["value"] * len(proofs)
     return [f"component {j + 1}" for j in range(len(proofs))]
 
 
 def proof_rows(record: FitRecord) -> list[Row]:
     """Return name, values (one for each certificate) and meaning."""
-    proofs = record.certificates
+    proofs, meaning = record.certificates, "variance explained"
+    if record.n_components > 1 and not record.is_row_sparse:
+        meaning = "variance of the component, in what those before it left"
+        if record.is_joint:
+            meaning = "variances of all components added up, tr(V'AV)"
     return [
-        ("lower", [number(p.lower, 10) for p in proofs], "variance explained"),
+        ("lower", [number(p.lower, 10) for p in proofs], meaning),
         ("upper", [number(p.upper, 10) for p in proofs], "no choice can exceed it"),
         ("gap", [f"{p.gap:.3g}" for p in proofs], "share of the optimum lost, at most"),
         ("status", [p.status.value for p in proofs], "how the proof ended"),
@@ -160,13 +164,27 @@ def _share(part: float, whole: float) -> str:
     return f"{100 * part / whole:.2f}%" if whole > 0 else ""
 
 
+def path_columns(record: FitRecord) -> list[str]:
+    """Return the headings of the path: a limit and a gap, or the gaps of single components."""
+    if record.path is None or record.path.is_bounded:
+        return ["k", "found", "limit", "gap"]
+    return ["k", "found", *(f"gap of {name}" for name in component_names(record.n_components))]
+
+
 def path_rows(record: FitRecord) -> list[list[str]]:
-    """Return k, objective, upper and gap along the path."""
+    """Return a row for each k of the path."""
     path = record.path
     if path is None:
         return []
-    rows = zip(path.k, path.objective, path.upper, path.gap, strict=True)
-    return [[f"{k}", number(low), number(high), f"{gap:.2%}"] for k, low, high, gap in rows]
+    columns = path.columns()
+    gaps = [values for name, values in columns.items() if name.startswith("gap")]
+    limits = [path.upper] if path.is_bounded else []
+    rows = zip(path.k, zip(path.objective, *limits, strict=True), np.array(gaps).T, strict=True)
+    return [[f"{k}", *map(number, values), *map(_gap, own)] for k, values, own in rows]
+
+
+def _gap(gap: float) -> str:
+    return "not proved" if np.isnan(gap) else f"{gap:.2%}"
 
 
 def made_with(record: FitRecord) -> list[Fact]:

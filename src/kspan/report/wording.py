@@ -161,6 +161,11 @@ def proved(record: FitRecord) -> list[str]:
 
 
 def _unproved(record: FitRecord) -> str:
+    if record.is_asked_to_prove:
+        return (
+            "Whether another choice could explain more is not known: the fit ended before a proof "
+            "was begun."
+        )
     if record.is_provable:
         return (
             "Whether another choice could explain more is not known: no proof was asked for "
@@ -187,19 +192,44 @@ def _row_sparse(record: FitRecord) -> str:
 
 
 def _joint(record: FitRecord) -> str:
-    proof, more = record.certificates[0], "more"
-    patterns = proof.patterns
-    rules = ""
-    if patterns is not None:
-        few, many = int(patterns.limits.min()), int(patterns.limits.max())
-        rules = f" of at most {count(many, 'feature')}" if few == many else " of as many features"
-        if patterns.disjoint:
-            rules += ", none in two of them,"
-    if not _is_optimal(proof):
+    proof, more, m = record.certificates[0], "more", record.n_components
+    best, rules = _is_optimal(proof), _joint_rules(record)
+    if not best:
         more = f"more than {at_most(_more(proof))} more"
-    can = "have" if more == "more" else "can have"
-    who = f"{count(record.n_components, 'orthonormal component')}{rules}"
-    return f"No other {who} {can} {more} variance: {_how_sure(record.certificates)}."
+    claim = f"No other component{rules} {'explains' if best else 'can explain'} {more}"
+    if m > 1:
+        add = "add up to" if best else "can add up to"
+        claim = f"The variances of no other {m} orthonormal components{rules} {add} {more}"
+    return f"{claim}: {_how_sure(record.certificates)}."
+
+
+def _joint_rules(record: FitRecord) -> str:
+    """Say which components are compared, by what was asked for."""
+    asked = record.parameters
+    each, total = asked.get("n_nonzero_coefs"), asked.get("n_nonzero_total")
+    limits = [] if each is None else [each] if isinstance(each, int) else each
+    rules = []
+    if limits:
+        sizes = [f"{limit:,}" for limit in limits]
+        if len(set(sizes)) > 1:
+            rules.append(f"of at most {', '.join(sizes[:-1])} and {sizes[-1]} features")
+        else:
+            apiece = " each" if record.n_components > 1 else ""
+            rules.append(f"of at most {count(limits[0], 'feature')}{apiece}")
+    if total is not None:
+        rules.append(f"of at most {count(total, 'feature')} in all")
+    if asked.get("disjoint"):
+        rules.append("none in two of them")
+    if not rules:
+        return ""
+    return f" {rules[0]}" + "".join(f", {rule}" for rule in rules[1:]) + ("," if rules[1:] else "")
+
+
+def proof_about(record: FitRecord) -> str:
+    """Say which variances the certificates are about, where components share some."""
+    if record.is_joint:
+        return "the variances of all components, added up although they share some"
+    return "the variance of each component in what is left when those before it are taken out"
 
 
 def _one_by_one(record: FitRecord) -> str:

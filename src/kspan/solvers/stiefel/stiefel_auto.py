@@ -88,6 +88,8 @@ class StiefelAuto(SplittingMethod):
         Random starts under counts.
     n_kicks : int, optional
         Random changes of the best patterns under counts; by default 5m², fewer on large problems.
+    n_improved : int, optional
+        Points from which moves are tried under counts; by default 5, on small problems up to 40.
     """
 
     name = "auto"
@@ -100,6 +102,7 @@ class StiefelAuto(SplittingMethod):
     gamma: float = 0.3
     n_restarts: int = counted(20, least=0)
     n_kicks: int | None = counted(None, least=0)
+    n_improved: int | None = counted(None, least=1)
 
     def run(
         self, problem: StiefelProblem, monitor: Monitor, rng: np.random.Generator
@@ -298,7 +301,7 @@ class _OnCandidates:
                 break
             ends += [climber.climb(point) for point in self._from(U)]
         pool: list[Point] = []
-        for point in _distinct(ends)[:MOST_IMPROVED]:
+        for point in _distinct(ends)[: method.n_improved or MOST_IMPROVED]:
             if len(pool) >= N_IMPROVED and climber.spent > START_SHARE:
                 break
             pool = _distinct([*pool, climber.improve(point)])
