@@ -247,7 +247,10 @@ def test_shared_features_are_spent_at_the_nearest_point(seed, n, cap, share, fix
     fixed[0] = fix and n > 1
     total = max(share * cap * n, cap * fixed.sum())
     aims = SharedAims(a, b, y, weights)
-    p, w, z = aims.spend(total, cap, fixed)
+    near, copy = rng.uniform(0.0, 1.0) * (seed % 2), rng.uniform(0, cap, n)
+    p, w, z, own = aims.spend(total, cap, fixed, (near, copy))
+    assert (own >= 0).all()
+    assert (own <= weights[1] * np.maximum(p + b - w, 0) + 1e-12).all()
     assert z.sum() <= total + 1e-6
     assert (z >= 0).all()
     assert (z <= cap).all()
@@ -257,7 +260,7 @@ def test_shared_features_are_spent_at_the_nearest_point(seed, n, cap, share, fix
     def cost(p, w, z):
         return (
             weights[0] * (p - a) ** 2 + weights[1] * (w - p - b) ** 2
-            + weights[2] * (z - p - y) ** 2
+            + weights[2] * (z - p - y) ** 2 + near * (z - copy) ** 2
         ).sum()  # fmt: skip
 
     # Spending all of it or less: the sum is a limit where the relaxation uses it.
@@ -267,8 +270,9 @@ def test_shared_features_are_spent_at_the_nearest_point(seed, n, cap, share, fix
         weights[0] * cvxpy.sum_squares(P - a)
         + weights[1] * cvxpy.sum_squares(W - P - b)
         + weights[2] * cvxpy.sum_squares(Z - P - y)
+        + near * cvxpy.sum_squares(Z - copy)
     )
-    rules = [Z >= cap * fixed, Z <= cap, W <= 1, W <= Z, cvxpy.sum(Z) <= total]
+    rules = [cap * fixed <= Z, cap >= Z, W <= 1, W <= Z, cvxpy.sum(Z) <= total]
     if z.sum() >= total - 1e-6:
         rules[-1] = cvxpy.sum(Z) == total
     best = cvxpy.Problem(cvxpy.Minimize(goal), rules).solve(solver="CLARABEL")

@@ -138,8 +138,8 @@ def sparsity_path(
     >>> own = sparsity_path(
     ...     load_wine().data, 2, estimator="orthonormal", ks=[2, 3, 4], scale=True, random_state=0
     ... )
-    >>> own.components_at(4), own.gap.round(3)
-    ([array([ 5,  6,  8, 11]), array([ 0,  4,  9, 12])], array([0.009, 0.011, 0.031]))
+    >>> own.components_at(4), bool((own.gap < 0.05).all())
+    ([array([ 5,  6,  8, 11]), array([ 0,  4,  9, 12])], True)
     """
     if covariance not in (None, "precomputed"):
         raise ValueError(f"covariance must be None or 'precomputed', got {covariance!r}.")

@@ -146,35 +146,38 @@ class SharedAims:
     y: Array
     weights: tuple[float, float, float]
 
-    def spend(self, total: float, cap: float, fixed: NDArray[np.bool_]) -> tuple[Array, ...]:
+    def spend(
+        self, total: float, cap: float, fixed: NDArray[np.bool_], also: tuple[float, Array]
+    ) -> tuple[Array, Array, Array, Array]:
         r"""Return the nearest p, w and z with ``w ≤ min(1, z)``, ``0 ≤ z ≤ cap``, ``Σz = total``.
 
-        `fixed` features have z = cap. For a price ν of z every feature is a problem of its own: its
+        And the multipliers of ``w ≤ z``. `fixed` features have z = cap; `also` is a weight and
+        what else z is to be near to. For a price ν of z every feature is a problem of its own: its
         cost is convex in z, of one of three quadratics (w is not in the way; w = z; w = 1), and
         has a kink at 1. The price is found by halving an interval.
         """
-        a, b, y = (part.astype(np.float64) for part in (self.p, self.s, self.y))
+        a, b, y, copy = (part.astype(np.float64) for part in (self.p, self.s, self.y, also[1]))
         wp, ws, wy = self.weights
         alone, both = wp * wy / (wp + wy), wp * (ws + wy) / (wp + ws + wy)
         capped = (wp + ws) * wy / (wp + ws + wy)
         middle = (ws * b + wy * y) / (ws + wy)  # of s and y when w = z
         fallen = (wp * a + ws * (1 - b)) / (wp + ws)  # p when w = 1
 
+        def nearest(weight: float, aim: Array, price: float) -> Array:
+            return (weight * aim + also[0] * copy - 0.5 * price) / (weight + also[0])
+
         def with_price(price: float) -> Array:
-            free = np.clip(y + a - price / (2 * alone), 0.0, cap)
-            equal = a + middle - price / (2 * both)
-            above = fallen + y - price / (2 * capped)
+            free = np.clip(nearest(alone, y + a, price), 0.0, cap)
+            equal = nearest(both, a + middle, price)
+            above = nearest(capped, fallen + y, price)
             bound = np.where(equal <= 1.0, equal, np.maximum(above, 1.0))
             inactive = self._p(a, y, free) + b <= np.minimum(free, 1.0)
             z = np.where(inactive, free, np.clip(bound, 0.0, cap))
             return np.where(fixed, cap, z)
 
-        size = (
-            2
-            * float(max(alone, both, capped))
-            * float(np.abs(a).max() + np.abs(b).max() + np.abs(y).max() + cap + 1)
-        )
-        low, high = -size, size
+        reach = sum(float(np.abs(part).max(initial=0.0)) for part in (a, b, y, copy)) + cap + 1
+        high = 2 * (alone + both + capped + also[0]) * reach
+        low = -high
         z = with_price(low)
         if z.sum() > total:
             for _ in range(50):
@@ -188,7 +191,10 @@ class SharedAims:
         w = p + b
         most = np.minimum(z, 1.0)
         p = np.where(w > most, (wp * a + ws * (most - b) + wy * (z - y)) / (wp + ws + wy), p)
-        return p, np.minimum(w, most), z
+        w = np.minimum(w, most)
+        # From the balance of z; what w presses on is shared with w ≤ 1.
+        own = 0.5 * high + wy * (z - p - y) + also[0] * (z - copy)
+        return p, w, z, np.clip(own, 0.0, ws * np.maximum(p + b - w, 0.0))
 
     def _p(self, a: Array, y: Array, z: Array) -> Array:
         """Return the best p where w is not in the way."""

@@ -28,7 +28,9 @@ subtract. What is left of A in team q meets :math:`\sum_{t∈q} P_t`, a projecto
 So a feature is worth more to the first component of a team that has it than to the next ones. What
 a team may choose are *units*: a first one and c - 1 further ones of each feature, c·k in all.
 
-With one team Y is not needed; with several it says that they are orthogonal to each other.
+With one team Y is not needed; with several it says that they are orthogonal to each other. A part
+e of its diagonal, 0 ≤ e_i ≤ Y_ii, may be paid by every team that has the feature in place of once
+by all of them: R is in the union of what the teams have.
 
 **Disjoint supports.** The maximum over patterns is an assignment, which prices p ≥ 0 bound:
 :math:`\sum_i p_i` plus the maximum of the scores less p, without the rule.
@@ -156,7 +158,10 @@ class TeamPart(Part):
 
 @dataclass(frozen=True)
 class TeamsWitness(Part):
-    """Y = common common' on all features, the parts of all teams, and prices of features."""
+    """Y = common common' on all features, the parts of all teams, and prices of features.
+
+    Of disjoint supports the prices p, of others what each team pays of Y for itself; empty: none.
+    """
 
     common: FloatArray
     parts: list[TeamPart]
@@ -244,7 +249,13 @@ def teams_bound(
     usable = np.any([team.choice.allowed for team in teams], axis=0)
     n_used = min(patterns.size, sum(team.count * team.choice.size for team in teams))
     everyone = Choice(n_used, np.zeros(n, dtype=bool), usable, at_most=True)
-    value = everyone.best_sum(factor_scores(common))
+    together = factor_scores(common)
+    own = np.zeros(n)  # the part of Y that each team pays for itself
+    if prices.size and (prices.shape != (n,) or not (prices >= 0).all()):
+        raise FloatingPointError("the prices of the witness are not one for each feature")
+    if prices.size and not patterns.disjoint:
+        own = np.minimum(prices, together)
+    value = everyone.best_sum((together - own) * (1 + 2 * UNIT))
     scores, once = [], []
     for team, part in zip(teams, witness.parts, strict=True):
         features = team.choice.features
@@ -257,14 +268,13 @@ def teams_bound(
         value += ky_fan + team.count * error
         score, bonus = np.zeros((2, n))
         if patterns.disjoint or team.count == 1:
-            score[features] = factor_scores(factor, offset)
+            score[features] = factor_scores(factor, offset) + own[features]
         else:
-            score[features], bonus[features] = offset * (1 + 8 * UNIT), factor_scores(factor)
+            score[features] = offset * (1 + 8 * UNIT)
+            bonus[features] = factor_scores(factor) + own[features]
         scores.append(score)
         once.append(bonus)
     if patterns.disjoint and prices.size:
-        if prices.shape != (n,) or not (prices >= 0).all():
-            raise FloatingPointError("the prices of the witness are not one for each feature")
         value += float(prices[usable].sum()) * (1 + (n + 8) * UNIT)
         paid = np.where(usable, prices, 0.0)
         scores = [score - paid + 2 * UNIT * (score + paid) for score in scores]

@@ -160,6 +160,7 @@ class ConeRelaxation:
         # Made once: new arrays of this size cost more than what is done with them.
         self._block, self._reflected, self._agreed = (np.empty_like(state) for _ in range(3))
         self._outside = np.empty((t, t), dtype=dtype)
+        self.own: FloatArray = np.empty(0)  # of a team, see `team_relaxation`
         self._leading = EigenTracker(largest=True, rank=4 * m + 8)
         self._negative = EigenTracker(largest=False, rank=40)
         self._anderson = Anderson(MEMORY, state.size, dtype)
@@ -244,13 +245,16 @@ class ConeRelaxation:
         )  # fmt: skip
         return self.agree(aims, filled)
 
-    def aims(self, reflected: NDArray[Any], link: NDArray[Any] | None = None) -> "Aims":
+    def aims(
+        self, reflected: NDArray[Any], link: NDArray[Any] | None = None, on_diagonal: float = 1.0
+    ) -> "Aims":
         """Return what the blocks want the consensus to be.
 
         Parameters
         ----------
         reflected : (3t+1, t) the blocks
         link : (t, t) one more block that is to equal P
+        on_diagonal : its weight there, beside 1 elsewhere
         """
         t, w, diagonal = self.t, CONE_WEIGHT, self._diagonal
         a, b, c = reflected[:t], reflected[t : 2 * t], reflected[2 * t : 3 * t]
@@ -259,10 +263,11 @@ class ConeRelaxation:
         P *= self.dtype(w)
         P += a
         P -= b
+        P /= self.dtype(2 + 2 * w)
         if link is not None:
-            P += link
-            on_p, weight = on_p + link[diagonal], weight + 1
-        P /= self.dtype(weight + 1 + w)
+            P *= self.dtype((2 + 2 * w) / (3 + 2 * w))
+            P += link / self.dtype(3 + 2 * w)
+            on_p, weight = on_p + on_diagonal * link[diagonal], weight + on_diagonal
         return Aims(P, on_p / weight, b[diagonal], reflected[3 * t].copy(), weight)
 
     def agree(

@@ -2,15 +2,19 @@ r"""The relaxation of a node of teams: that of each team, and what binds them to
 
 .. math::
     \max \sum_q ⟨A, P_q⟩ \quad\text{over}\quad P_q \text{ of team } q \text{ as in }
-    \texttt{cone\_relaxation},\quad \sum_q P_q ⪯ I, \quad \sum_q z_q \le 1
+    \texttt{cone\_relaxation},\quad \sum_q P_q ⪯ Diag(w), \quad \sum_q z_q \le 1
     \text{ (disjoint)}, \quad \sum_{q,i} z_{qi} \le K \text{ (a total)}
 
 P_q is the sum of the projectors of a team's c components and z_q says how many of them have a
-feature: nothing is lost by that, as they are alike. If there are several, S = Diag(w) - P_q with
-w ≤ min(1, z_q) takes the place of Diag(z_q) - P_q: their sum is a projector on what any of them has.
-One more block holds copies of all P_q and is projected on ΣP_q ⪯ I by one eigensolve: what it cuts
-off is Y. With disjoint supports another holds copies of all z_q; what it cuts off are prices. A
-single team needs neither.
+feature: nothing is lost by that, as they are alike. If they may share features, Diag(w_q) - P_q
+with w_q ≤ min(1, z_q) takes the place of Diag(z_q) - P_q: the sum is a projector on what any of
+them has.
+
+Between teams the same holds: ΣP_q ⪯ Diag(w), w ≤ min(1, Σz_q). One more block holds copies of all
+P_q and of w, and is projected on the first by one eigensolve: what it cuts off is Y. Another holds
+copies of w and of all z_q, for w ≤ Σz_q; what it cuts off is the part of Y that each team pays for
+itself. If supports are disjoint, w is 1 and the other block is for Σz_q ≤ 1: what it cuts off are
+prices. A single team needs neither.
 
 Each step is one of Douglas and Rachford's for all teams at once, with Anderson acceleration of all
 of them together. Cost: two eigensolves for each team and one for all.
@@ -38,14 +42,16 @@ from kspan.proofs.search.cone_relaxation import (
     RHO_GROWTH,
     RHO_MAX,
     RHO_START,
+    Aims,
     ConeRelaxation,
 )
 
 # Up to so many features there is time for all digits.
 DOUBLE_LIMIT = 100
 
-# Weight of the copies of z, beside those of P.
-PRICE_WEIGHT = 1.0
+# Weights of the copies of z, and of the diagonals of the copies of P, beside those of P. With the
+# latter and a weight of 2/Q for w the projection of Q copies is one eigensolve.
+PRICE_WEIGHT, LINK_DIAGONAL = 1.0, 2.0
 
 
 @dataclass(frozen=True)
@@ -57,38 +63,55 @@ class TeamSnapshot(Part):
     count : components of the team
     features : of the problem
     consensus, dual : (3t+1, t) arrays
-    P, link : (d, d) arrays on all features that any team uses, by their places there
-    z, paid : (d,) arrays, of disjoint supports
+    own : (t,) where features count once for the team: the part of B_ii that is for w ≤ z
     """
 
     count: int
     features: Index
     consensus: NDArray[Any]
     dual: NDArray[Any]
-    link: NDArray[Any]
-    paid: NDArray[Any]
+    own: NDArray[Any]
 
 
 @dataclass(frozen=True)
 class TeamsSnapshot(Part):
-    """Points of all teams, where each is to be found, the features of all of them, and ρ."""
+    """Points of all teams, and what binds them.
+
+    Parameters
+    ----------
+    features : that any team uses
+    teams : their points
+    Y, prices : what the two blocks between teams cut off, on these features, in units of ρ
+    rho : ρ
+    """
 
     features: Index
     teams: list[TeamSnapshot]
+    Y: NDArray[Any]
+    prices: NDArray[Any]
     rho: float
 
     def divided(self, place: int, counts: tuple[int, ...]) -> "TeamsSnapshot":
-        """Return it with one team taken apart into some with these counts."""
-        team = self.teams[place]
+        """Return it with one team taken apart into some with these counts.
+
+        What bound its components to each other binds the parts now: B goes to Y.
+        """
+        team, Y, prices = self.teams[place], self.Y.copy(), self.prices.copy()
+        t, dual = team.features.size, team.dual
+        if team.own.size and len(counts) > 1:
+            places = np.searchsorted(self.features, team.features)
+            Y[np.ix_(places, places)] += dual[t : 2 * t]
+            prices[places] += team.own
+            dual = dual.copy()
+            dual[t : 2 * t] = 0.0
         parts = [
             TeamSnapshot(
-                count, team.features, team.consensus * (count / team.count), team.dual,
-                team.link, team.paid,
+                count, team.features, team.consensus * (count / team.count), dual, team.own
             )
             for count in counts
-        ]  # fmt: skip
+        ]
         teams = [*self.teams[:place], *parts, *self.teams[place + 1 :]]
-        return TeamsSnapshot(self.features, teams, self.rho)
+        return TeamsSnapshot(self.features, teams, Y, prices, self.rho)
 
 
 class TeamRelaxation:
@@ -138,9 +161,11 @@ class TeamRelaxation:
         self.unit = float(np.linalg.norm(A[np.ix_(self.features, self.features)])) / np.sqrt(r)
         self.unit = self.unit or 1.0
         self.rho = RHO_START * self.unit
-        shape = len(teams), n, n
-        self._link: NDArray[Any] = np.zeros(shape if self.is_linked else (0, 0, 0), self.dtype)
-        self._paid: NDArray[Any] = np.zeros(shape[:2] if self._has_prices else (0, 0), self.dtype)
+        count = len(teams) if self.is_linked else 0
+        # Copies of all P, and of w; copies of all z, the last of which is w.
+        self._link: NDArray[Any] = np.zeros((count, n, n), self.dtype)
+        self._w: NDArray[Any] = np.ones(n if self.is_linked else 0, self.dtype)
+        self._paid: NDArray[Any] = np.zeros((count + 1 if count else 0, n), self.dtype)
         if start is not None:
             self._states = self._from(start)
         else:
@@ -149,15 +174,17 @@ class TeamRelaxation:
         self._over = EigenTracker(largest=False, rank=8)
         self._Y: NDArray[Any] = np.zeros((n, 0))
         self._prices: NDArray[Any] = np.zeros(n)
-        size = sum(state.size for state in self._states) + self._link.size + self._paid.size
+        size = sum(state.size for state in self._states)
+        size += self._link.size + self._w.size + self._paid.size
         self._anderson = Anderson(MEMORY, size, self.dtype)
         self._last: list[NDArray[Any]] = []  # the consensus of the last step
         self.n_iter = 0
         self.n_eigensolves = 0
 
     @property
-    def _has_prices(self) -> bool:
-        return self.is_linked and self.patterns.disjoint
+    def _weight_of_w(self) -> float:
+        """Of the copy of w beside those of P."""
+        return 2 / len(self.parts)
 
     def _set_rho(self, rho: float) -> None:
         self.rho = rho
@@ -184,31 +211,39 @@ class TeamRelaxation:
             state[:t] -= B
             state[t : 2 * t] -= B
             states.append(state)
-            if self.is_linked:
-                places = self.places[number]
-                self._link[number][np.ix_(places, places)] = P
-            if self._has_prices:
-                self._paid[number][self.places[number]] = z
+            self._copy(number, P, z)
         return states
+
+    def _copy(self, number: int, P: NDArray[Any], z: NDArray[Any]) -> None:
+        """Put P and z of a team into the blocks between teams; w follows from all z."""
+        if self.is_linked:
+            places = self.places[number]
+            self._link[number][np.ix_(places, places)] = P
+            self._paid[number][places] = z
+            self._paid[-1] = np.clip(self._paid[:-1].sum(axis=0), 0.0, 1.0)
+            self._w[:] = 1.0 if self.patterns.disjoint else self._paid[-1]
 
     def _from(self, start: TeamsSnapshot) -> list[NDArray[Any]]:
         """Return the points of a snapshot on the features that are left."""
         self.rho = start.rho
         states = []
-        inside = np.searchsorted(start.features, self.features)
         for number, (team, snapshot) in enumerate(zip(self.teams, start.teams, strict=True)):
             keep = np.searchsorted(snapshot.features, team.choice.features)
             consensus, dual = (_restricted(M, keep) for M in (snapshot.consensus, snapshot.dual))
             states.append((consensus - dual).astype(self.dtype))
-            t, places = keep.size, self.places[number]
-            if self.is_linked:
-                self._link[number][np.ix_(places, places)] = consensus[:t]
-                if snapshot.link.size:
-                    self._link[number] -= snapshot.link[np.ix_(inside, inside)]
-            if self._has_prices:
-                self._paid[number][places] = np.diagonal(consensus[:t]) + consensus[3 * t]
-                if snapshot.paid.size:
-                    self._paid[number] -= snapshot.paid[inside]
+            t = keep.size
+            self._copy(number, consensus[:t], np.diagonal(consensus[:t]) + consensus[3 * t])
+        if self.is_linked:
+            inside = np.searchsorted(start.features, self.features)
+            Y, prices = start.Y[np.ix_(inside, inside)], start.prices[inside] / PRICE_WEIGHT
+            if self.patterns.disjoint:
+                self._link += Y
+                self._paid[:-1] += prices
+            else:
+                self._link += _with_weights(Y)
+                self._w -= np.diagonal(Y) / self.dtype(self._weight_of_w)
+                self._paid[:-1] -= prices
+                self._paid[-1] += prices
         return states
 
     # --- a step
@@ -218,13 +253,15 @@ class TeamRelaxation:
         blocks = [
             part.project_blocks(state) for part, state in zip(self.parts, self._states, strict=True)
         ]
-        link, paid = self._project_link(), self._project_paid()
+        (link, w), paid = self._project_link(), self._project_paid()
         reflected = [2 * b - s for b, s in zip(blocks, self._states, strict=True)]
-        consensus = self._agree(reflected, 2 * link - self._link, 2 * paid - self._paid)
-        whole = [*self._states, self._link, self._paid]
+        consensus = self._agree(
+            reflected, 2 * link - self._link, 2 * w - self._w, 2 * paid - self._paid
+        )
+        whole = [*self._states, self._link, self._w, self._paid]
         images = [
             state + self.dtype(RELAXATION) * (agreed - block)
-            for state, agreed, block in zip(whole, consensus, [*blocks, link, paid], strict=True)
+            for state, agreed, block in zip(whole, consensus, [*blocks, link, w, paid], strict=True)
         ]
         moved = self._anderson.propose(_joined(whole), _joined(images))
         self.n_iter += 1
@@ -236,67 +273,89 @@ class TeamRelaxation:
             self._set_rho(self.rho * RHO_GROWTH)
             self._anderson.clear()
         self._last = consensus
-        *self._states, self._link, self._paid = states
+        *self._states, self._link, self._w, self._paid = states
 
-    def _project_link(self) -> NDArray[Any]:
-        """Project the copies of all P on ΣP ⪯ I; keep Y."""
+    def _project_link(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Project the copies of all P and of w on ΣP ⪯ Diag(w), or I; keep Y."""
         if not self.is_linked:
-            return self._link
-        over = np.eye(self.features.size, dtype=self.dtype) - self._link.sum(axis=0)
+            return self._link, self._w
+        over, count = -self._link.sum(axis=0), self.dtype(len(self.parts))
+        places = np.diag_indices(len(over))
+        over[places] += self._w
         cut = negative_part(0.5 * (over + over.T), self._over)
-        share = self.dtype(1 / len(self.parts))
+        Y = (cut @ cut.T) / count
         self._Y = np.sqrt(self.rho / len(self.parts)) * cut.astype(np.float64)
-        return self._link - share * (cut @ cut.T)
+        if self.patterns.disjoint:  # w stays 1, and the diagonal moves as the rest does
+            return self._link - Y, self._w
+        return self._link - _with_weights(Y), self._w + Y[places] / self.dtype(self._weight_of_w)
 
     def _project_paid(self) -> NDArray[Any]:
-        """Project the copies of all z on Σz ≤ 1; keep the prices."""
-        if not self._has_prices:
+        """Project the copies of all z, and of w, on w ≤ Σz, or Σz ≤ 1; keep the prices."""
+        if not self.is_linked:
             return self._paid
-        over = np.maximum(self._paid.sum(axis=0) - 1, 0.0) / len(self.parts)
+        paid, disjoint = self._paid.copy(), self.patterns.disjoint
+        z, count = paid[:-1], len(self.parts)
+        if disjoint:
+            over = np.maximum(z.sum(axis=0) - 1, 0.0) / self.dtype(count)
+            z -= over
+        else:
+            over = np.maximum(paid[-1] - z.sum(axis=0), 0.0) / self.dtype(count + 1)
+            z += over
+            paid[-1] -= over
         self._prices = self.rho * PRICE_WEIGHT * over.astype(np.float64)
-        return self._paid - over
+        return paid
 
     def _agree(
-        self, reflected: list[NDArray[Any]], link: NDArray[Any], paid: NDArray[Any]
-    ) -> list[NDArray[Any]]:
-        """Return the consensus of all blocks: of every team, and of the copies of P and z."""
-        aims = []
+        self, reflected: list[NDArray[Any]], link: NDArray[Any], w: NDArray[Any],
+        paid: NDArray[Any],
+    ) -> list[NDArray[Any]]:  # fmt: skip
+        """Return the consensus of all blocks: of every team, and of the copies of P, w and z."""
+        aims, wanted = [], []
         for number, (part, state) in enumerate(zip(self.parts, reflected, strict=True)):
             places = self.places[number]
             other = link[number][np.ix_(places, places)] if self.is_linked else None
-            aims.append(part.aims(state, other))
-        targets = []
-        for number, aim in enumerate(aims):
-            z = aim.z
-            if self._has_prices:
-                z = aim.curvature * z + PRICE_WEIGHT * paid[number][self.places[number]]
-                z = z / (aim.curvature + PRICE_WEIGHT)
-            targets.append(z)
+            weight = 1.0 if self.patterns.disjoint else LINK_DIAGONAL
+            aims.append(part.aims(state, other, weight))
+            wanted.append(paid[number][places] if self.is_linked else None)
         consensus = []
-        for part, aim, z in zip(self.parts, aims, self._fill(targets), strict=True):
+        for part, aim, copy, z in zip(
+            self.parts, aims, wanted, self._fill(aims, wanted), strict=True
+        ):
+            part.own = np.empty(0)
             if self._counts_once(part):
                 total = float(part.copies * part.k)
                 if not self.patterns.counts_each:
                     total = min(total, float(self.patterns.total))
-                *apart, z = aim.apart.spend(total, part.cap, part.forced)
-                consensus.append(part.agree(aim, z, apart=tuple(apart)))
+                also = (0.0, aim.p) if copy is None else (PRICE_WEIGHT, copy)
+                p, own_w, z, part.own = aim.apart.spend(total, part.cap, part.forced, also)
+                consensus.append(part.agree(aim, z, apart=(p, own_w)))
             else:
                 consensus.append(part.agree(aim, z))
-        new_link, new_paid = np.zeros_like(link), np.zeros_like(paid)
-        for number, part in enumerate(self.parts):
-            places = self.places[number]
-            if self.is_linked:
+        new_link, new_paid, new_w = np.zeros_like(link), np.zeros_like(paid), np.ones_like(w)
+        if self.is_linked:
+            for number, part in enumerate(self.parts):
+                places = self.places[number]
                 new_link[number][np.ix_(places, places)] = part.P
-            if self._has_prices:
                 new_paid[number][places] = part.z
-        return [*consensus, new_link, new_paid]
+            if not self.patterns.disjoint:
+                weight = self._weight_of_w
+                mean = (weight * w + PRICE_WEIGHT * paid[-1]) / (weight + PRICE_WEIGHT)
+                new_w = np.clip(mean, 0.0, 1.0).astype(self.dtype)
+            new_paid[-1] = new_w
+        return [*consensus, new_link, new_w, new_paid]
 
     def _counts_once(self, part: ConeRelaxation) -> bool:
         """Whether several components may share a feature, and spend what is theirs alone."""
         return part.cap > 1 and (self.patterns.counts_each or not self.is_linked)
 
-    def _fill(self, targets: list[NDArray[Any]]) -> list[NDArray[Any]]:
+    def _fill(self, aims: list[Aims], wanted: list[NDArray[Any] | None]) -> list[NDArray[Any]]:
         """Spend the features: so many in each component, or in all."""
+        targets = []
+        for aim, copy in zip(aims, wanted, strict=True):
+            z = aim.z
+            if copy is not None:
+                z = (aim.curvature * z + PRICE_WEIGHT * copy) / (aim.curvature + PRICE_WEIGHT)
+            targets.append(z)
         if self.patterns.counts_each:
             none = np.empty(0)
             return [
@@ -329,8 +388,8 @@ class TeamRelaxation:
         for team, part in zip(self.teams, self.parts, strict=True):
             factor, cones = part.witness()
             parts.append(TeamPart(team.choice.features, factor, _with_beta(cones, part.k - 1)))
-        prices = np.zeros(self.n_all if self._has_prices else 0)
-        if self._has_prices:
+        prices = np.zeros(self.n_all if self.is_linked else 0)
+        if self.is_linked:
             prices[self.features] = self._prices
         return TeamsWitness(common, parts, prices)
 
@@ -338,20 +397,27 @@ class TeamRelaxation:
         """The present point, to start another relaxation from; None before the first step."""
         if not self._last:
             return None
-        *consensus, link, paid = self._last
-        teams = []
-        for number, (team, agreed) in enumerate(zip(self.teams, consensus, strict=True)):
-            teams.append(
-                TeamSnapshot(
-                    team.count,
-                    team.choice.features,
-                    agreed.copy(),
-                    agreed - self._states[number],
-                    link[number] - self._link[number] if self.is_linked else np.empty((0, 0)),
-                    paid[number] - self._paid[number] if self._has_prices else np.empty(0),
-                )
+        teams = [
+            TeamSnapshot(
+                team.count, team.choice.features, agreed.copy(), agreed - state, part.own.copy()
             )
-        return TeamsSnapshot(self.features, teams, self.rho)
+            for team, part, agreed, state in zip(
+                self.teams, self.parts, self._last, self._states, strict=False
+            )
+        ]
+        n = self.features.size
+        Y, prices = np.zeros((n, n), self.dtype), np.zeros(n)
+        if self.is_linked:
+            Y = ((self._Y @ self._Y.T) / self.rho).astype(self.dtype)
+            prices = self._prices / self.rho
+        return TeamsSnapshot(self.features, teams, Y, prices, self.rho)
+
+
+def _with_weights(Y: NDArray[Any]) -> NDArray[Any]:
+    """Return by how much Y moves copies of P, whose diagonals have another weight."""
+    moved = Y.copy()
+    moved[np.diag_indices(len(Y))] /= LINK_DIAGONAL
+    return moved
 
 
 def _with_beta(cones: Cones, n_others: int) -> Cones:

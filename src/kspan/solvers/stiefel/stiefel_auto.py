@@ -11,7 +11,8 @@ With counts,
 
 1. starts: principal components, as they are and rotated to be as sparse as they get; single
    features; TPower with deflation; the SADMM loop at ten α; groups of one, two, … components that
-   share their features, by row-sparse IPU, one group after the other; random ones;
+   share their features, by row-sparse IPU, one group after the other; random ones; the best that
+   share no feature;
 2. from each, the features with the largest entries of AU make the next pattern while that helps;
 3. from the best few, moves of one feature and of two (`pattern_search`), then from the best of all
    random kicks.
@@ -69,8 +70,8 @@ FEWEST_CANDIDATES, MOST_CANDIDATES, N_MORE, MOST_ROUNDS = 400, 2000, 60, 3
 # than a share of the budget. Orders of the columns that are tried from each start.
 N_IMPROVED, MOST_IMPROVED, START_SHARE, MOST_ORDERS = 5, 40, 0.3, 24
 
-# So many of the best points are kicked.
-POOL = 10
+# So many of the best points are kicked, and so many kicks there are without common features.
+POOL, DISJOINT_KICKS = 10, 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,7 +297,7 @@ class _OnCandidates:
         """Climb from all starts, try moves from the best few ends, then kicks of the best."""
         climber, method = self.climber, self.whole.method
         ends: list[Point] = [self._from(U[self.chosen])[0] for U in starts[:1]]
-        for U in (*(U[self.chosen] for U in starts), *self._own_starts()):
+        for U in (*(U[self.chosen] for U in starts), *self._own_starts(), *self._disjoint(starts)):
             if climber.monitor.out_of_time():
                 break
             ends += [climber.climb(point) for point in self._from(U)]
@@ -353,6 +354,26 @@ class _OnCandidates:
         yield from self._grouped()
         for _ in range(self.whole.method.n_restarts):
             yield S @ random_subspace(len(S), r, self.rng)
+
+    def _disjoint(self, starts: list[FloatArray]) -> Iterator[FloatArray]:
+        """Yield components that share no feature: moves are cheap there, and often end higher."""
+        patterns, whole, r = self.patterns, self.climber, self.patterns.n_components
+        if patterns.disjoint or r == 1:
+            return
+        apart = Patterns.of(
+            len(whole.S), r, patterns.limits.tolist(), patterns.total, disjoint=True
+        )  # fmt: skip
+        climber = PatternSearch(whole.S, apart, whole.monitor.inner(quiet=True))
+        near = [U[self.chosen] for U in starts] + list(self._grouped())
+        ends = [climber.climb(climber.fit(climber.own_scores(U), U)) for U in near]
+        pool = _distinct([climber.improve(point) for point in _distinct(ends)[:N_IMPROVED]])
+        rng = self.rng.spawn(1)[0]
+        for _ in range(DISJOINT_KICKS):
+            if not pool or climber.monitor.out_of_time():
+                break
+            kicked = climber.improve(climber.kicked(pool[0], rng))
+            pool = _distinct([*pool, kicked])[:POOL]
+        yield from (point.U for point in pool[:2])
 
     def _grouped(self) -> Iterator[FloatArray]:
         """Yield components of which groups share their features, one group after the other."""
