@@ -258,7 +258,7 @@ def test_a_search_goes_on_from_its_checkpoint(tmp_path):
 
     def after_some_nodes(progress) -> bool:
         seen.append(progress)
-        return len(seen) > 12
+        return len(seen) > 4
 
     stopped = certify(problem, solution, "exact", checkpoint=place, callback=after_some_nodes)
     assert stopped.gap > 1e-6
