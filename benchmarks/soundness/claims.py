@@ -67,7 +67,7 @@ class Judgement:
             self.complain(claim, f"{claim}: {smaller!r} > {larger!r}, by a share of {excess:.3g}")
         else:
             self.worst = max(self.worst, excess)
-            self.grazed += excess > TIED
+            self.grazed += int(excess > TIED)
 
 
 def violation(smaller: Any, larger: Any, size: Any, error: Any = 0.0) -> float:

@@ -18,7 +18,7 @@ MAX_SWEEPS = 30
 HUGE = np.longdouble("1e2000")
 
 # Values that agree up to this share are tied: what enumeration itself may be off by.
-TIED = 1e-17
+TIED = np.longdouble("1e-17")  # in doubles 1 - TIED would be 1
 
 
 def require_extended_precision() -> None:

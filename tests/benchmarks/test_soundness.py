@@ -89,6 +89,9 @@ def test_optima_are_those_of_enumeration(rng):
 def test_ties_are_all_found():
     truth = oracle.Truth(oracle.exact(np.eye(4)))
     assert len(truth.optimal_supports(1, 2)) == 6
+    small = np.longdouble("1e-18")  # what rounding leaves of a tie
+    truth = oracle.Truth(np.diag([1 + small, np.longdouble(1), 1 - small]))
+    assert len(truth.optimal_supports(1, 1)) == 3
 
 
 def test_deflations(rng):
