@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.soundness.oracle import TIED, Truth
+from benchmarks.soundness.joint_oracle import JointTruth
+from benchmarks.soundness.oracle import TIED, Truth, exact
 from kspan import verify
 from kspan.proofs import Certificate, CertificateError
 
@@ -19,6 +20,9 @@ OPTIMAL = 1e-6
 # Beside the tolerance, what the oracle is off by when it takes components out of a matrix, as a
 # share of that matrix.
 ORACLE_ERROR = 1e-17
+
+# Loadings are orthonormal up to this.
+ORTHONORMAL = 1e-8
 
 
 @dataclass
@@ -160,15 +164,16 @@ def check_upper_at(
 
 
 def check_verified(
-    certificate: Certificate, problem: Any, optimum: Any, judge: Judgement, error: Any = 0.0
-) -> None:
-    """`verify` accepts, and what it returns is true as well."""
+    certificate: Certificate, problem: Any, optimum: Any, judge: Judgement, error: Any = 0.0,
+    above: Any = None,
+) -> None:  # fmt: skip
+    """`verify` accepts, and what it returns is true as well; `above`: what the optimum may be."""
     try:
         lower, upper = verify(problem, certificate)
     except CertificateError as refusal:
         judge.complain("verify refuses", f"verify refuses an honest certificate: {refusal}")
         return
-    judge.ordered("verified lower", lower, optimum, optimum, error)
+    judge.ordered("verified lower", lower, optimum if above is None else above, optimum, error)
     if certificate.confidence == 1:
         judge.ordered("verified upper", optimum, upper, optimum, error)
 
@@ -205,3 +210,40 @@ def check_nonnegative(
     tied = points[values >= optimum * (1 - TIED)]
     check_settled(certificate, [np.flatnonzero(x) for x in tied], judge)
     check_verified(certificate, problem, optimum, judge, error)
+
+
+# --- orthonormal components with supports of their own
+
+
+def check_joint(
+    certificate: Certificate, problem: Any, truth: JointTruth, judge: Judgement
+) -> None:
+    """Hold a certificate of components with counts of their own against the truth."""
+    judge.certificates += 1
+    check_joint_claims(certificate, truth, judge)
+    check_verified(certificate, problem, truth.reached, judge, above=truth.above)
+
+
+def check_joint_claims(certificate: Certificate, truth: JointTruth, judge: Judgement) -> None:
+    """The loadings are feasible and reach the lower bound, and nothing exceeds the upper one."""
+    d, r = truth.limits.n_features, len(truth.limits.limits)
+    support, W = np.asarray(certificate.support), np.asarray(certificate.weights)
+    fits = W.shape == (support.size, r) and W.dtype.kind == "f" and bool(np.isfinite(W).all())
+    whole = np.zeros((d, r), dtype=np.longdouble)
+    if fits:
+        whole[support] = exact(W)
+        off = np.abs(whole.T @ whole - np.eye(r)).max()
+        fits = truth.limits.allow(whole != 0) and bool(off <= ORTHONORMAL)
+    judge.need(fits, "weights", f"weights {W} on {support} are not feasible")
+    if not fits:
+        return
+    # Nearly orthonormal loadings may explain more than any that are so.
+    reached = min(np.trace(whole.T @ truth.truth.A @ whole), truth.above_on(whole != 0))
+    check_bounds(certificate, reached, truth.reached, judge)
+    for supports in truth.optimal():
+        every = set(supports[0]).intersection(*supports)
+        any_of_them = set().union(*supports)
+        inside = every >= set(certificate.proved_in.tolist())
+        outside = not any_of_them & set(certificate.proved_out.tolist())
+        judge.need(inside, "proved_in", f"{certificate.proved_in} but {supports} are optimal")
+        judge.need(outside, "proved_out", f"{certificate.proved_out} but {supports} are optimal")

@@ -14,11 +14,14 @@ from benchmarks.soundness.claims import (
     TOLERANCE,
     Judgement,
     check_bounds,
+    check_joint_claims,
     check_settled,
     check_upper_at,
     check_weights,
     violation,
 )
+from benchmarks.soundness.joint_oracle import JointTruth
+from benchmarks.soundness.joint_routes import LONGER, SHORT, JointTrial
 from benchmarks.soundness.problems import scratch_file
 from benchmarks.soundness.routes import (
     BRANCH,
@@ -226,12 +229,19 @@ def other_records(certificate: Certificate, problem: Any, rng: Generator) -> Cer
     if not records:
         return lower_upper(certificate, problem, rng)
     i = int(rng.integers(len(records)))
-    changes = [
+    old = records[i]
+    ways: list[dict[str, Any]] = [
         {"kind": str(rng.choice(["void", "enumerated", "bound", "open", "branched"]))},
-        {"bound": records[i].bound * (1 - 10 ** rng.uniform(-11, 0))}, {"reductions": []},
-        {"children": []}, {"included": not records[i].included}, {"witness": 0},
-    ][rng.integers(6)]  # fmt: skip
-    witness = changed(certificate.witness, ("records", i), replace(records[i], **changes))
+        {"bound": old.bound * (1 - 10 ** rng.uniform(-11, 0))}, {"children": []}, {"witness": 0},
+        {"children": old.children[::-1]}, {"witness": -1},
+    ]  # fmt: skip
+    if hasattr(old, "included"):
+        ways += [{"reductions": []}, {"included": not old.included}]
+    else:  # of patterns
+        ways += [{"cuts": []}, {"team": old.team + 1}, {"feature": old.feature + 1}]
+        ways += [{"cuts": [replace(cut, removed=cut.fixed, fixed=cut.removed) for cut in old.cuts]}]
+    changes = ways[rng.integers(len(ways))]
+    witness = changed(certificate.witness, ("records", i), replace(old, **changes))
     if rng.random() < 0.2:
         witness = replace(witness, records=witness.records[:i])
     lower = certificate.lower
@@ -247,8 +257,9 @@ CHANGES: tuple[Change, ...] = (
 
 
 def offer(
-    change: Change, certificate: Certificate, problem: Any, truth: oracle.Truth, trial: Trial
-) -> None:
+    change: Change, certificate: Certificate, problem: Any, truth: oracle.Truth | JointTruth,
+    trial: Trial,
+) -> None:  # fmt: skip
     """Forge a certificate, and see that `verify` refuses it or that it is true."""
     judge_forgery(
         f"forgery {change.__name__}", trial.judge,
@@ -296,9 +307,14 @@ def judge_forgery(
         judge.complain(f"{name} accepted, {claim}", f"{name} is accepted: {sentence}")
 
 
-def false_claims(certificate: Certificate, problem: Any, truth: oracle.Truth) -> Judgement:
+def false_claims(
+    certificate: Certificate, problem: Any, truth: oracle.Truth | JointTruth
+) -> Judgement:
     """Return what an accepted forgery says that is not true."""
     judge = Judgement()
+    if isinstance(truth, JointTruth):
+        check_joint_claims(certificate, truth, judge)
+        return judge
     m, k = problem.n_components, problem.choice.size
     if problem.nonnegative:
         points, values = truth.nonnegative_points(k)
@@ -342,6 +358,18 @@ def forged_nonnegative(trial: Trial) -> None:
     for _ in range(2 * FORGERIES):
         change = CHANGES[trial.rng.integers(len(CHANGES))]
         offer(change, honest, trial.nonnegative, trial.truth, trial)
+
+
+def forged_joint(trial: Trial) -> None:
+    """The same for components with counts of their own."""
+    joint = JointTrial(trial)
+    level = str(trial.rng.choice(["fast", "tight", "exact", "exact"]))
+    honest = joint.prove(level, (SHORT, LONGER)[trial.rng.integers(2)])
+    if false_claims(honest, joint.problem, joint.truth).wrong:
+        return
+    for _ in range(2 * FORGERIES):
+        change = CHANGES[trial.rng.integers(len(CHANGES))]
+        offer(change, honest, joint.problem, joint.truth, trial)
 
 
 # --- files

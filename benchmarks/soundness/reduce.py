@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.soundness.examine import examine, same_failure
+from benchmarks.soundness.joint_routes import JOINT
 from benchmarks.soundness.problems import Case
 from benchmarks.soundness.routes import HONEST
 
@@ -35,7 +36,7 @@ class Failure:
     @property
     def group(self) -> tuple[str, str]:
         """What is told once: forgeries and faults by what they are, all else by kind too."""
-        kind = self.case.kind if self.route in HONEST else ""
+        kind = self.case.kind if self.route in (*HONEST, *JOINT) else ""
         return kind, self.claim.removeprefix("verified ")
 
     def shows(self) -> bool:

@@ -13,8 +13,10 @@ import scipy.sparse
 
 from benchmarks.soundness import counts, fuzz, mutations, oracle, reduce
 from benchmarks.soundness.all_routes import ROUTES
-from benchmarks.soundness.claims import Judgement, check_nonnegative, check_shared
+from benchmarks.soundness.claims import Judgement, check_joint, check_nonnegative, check_shared
 from benchmarks.soundness.examine import examine
+from benchmarks.soundness.joint_oracle import JointTruth, Limits, all_patterns, interval
+from benchmarks.soundness.joint_routes import JOINT, SHORT, JointTrial, Question, n_patterns
 from benchmarks.soundness.problems import KINDS, Case, draw
 from benchmarks.soundness.routes import Trial
 from kspan.proofs.search.tree_state import Budgets
@@ -111,6 +113,53 @@ def test_deflations(rng):
     assert oracle.deflated(A, [x, x], "schur") is None
 
 
+@pytest.mark.parametrize(
+    "limits",
+    [
+        Limits(5, (3, 3), 6), Limits(5, (3, 2), 4), Limits(5, (5, 5), 5), Limits(4, (3, 3, 3), 9),
+        Limits(5, (2, 2, 2), 6), Limits(5, (1, 2, 2), 5), Limits(6, (3, 3), 6, True),
+        Limits(6, (6, 6, 6), 5, True),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_joint_optima_are_those_of_a_search_over_cells(rng, limits):
+    """That has bounds on both sides, in doubles."""
+    X = rng.standard_normal((12, limits.n_features))
+    A = np.cov(X.T)
+    truth = JointTruth(oracle.Truth(oracle.covariance(X)), limits)
+    low, high = (value * np.diag(A).max() for value in interval(A, limits))
+    assert low * (1 - 1e-11) <= truth.reached <= high * (1 + 1e-11)
+    assert truth.reached <= truth.above * (1 + 1e-18)
+    assert truth.above >= low * (1 - 1e-11)
+    if limits.disjoint or max(limits.limits) == 2:
+        assert truth.above == pytest.approx(truth.reached, rel=1e-17)
+        assert truth.optimal()
+
+
+def test_a_feature_that_two_share_is_used_by_one():
+    """Supports {0, 1} and {1, 2}: 3.5 on the first two, where 1 is worth more, and 1."""
+    A = np.array([[2.0, 1.5, 0.0], [1.5, 2.0, 0.0], [0.0, 0.0, 1.0]])
+    truth = JointTruth(oracle.Truth(oracle.exact(A)), Limits(3, (2, 2), 4))
+    assert truth.settle(((0, 1), (1, 2))) == pytest.approx((4.5, 4.5), rel=1e-18)
+    assert (truth.reached, truth.above) == pytest.approx((4.5, 4.5), rel=1e-18)
+    assert sorted(truth.optimal()) == [((0, 1), (0, 2)), ((0, 1), (1, 2))]
+    loadings = np.sqrt([[0.5, 0.5], [0.5, 0.5], [0.0, 0.0]]) * [[1, 1], [1, -1], [0, 0]]
+    assert truth.value(loadings, ((0, 1), (0, 1))) == pytest.approx(4, rel=1e-18)
+
+
+def test_what_limits_allow():
+    limits = Limits(4, (2, 1), 3)
+    apart = np.array([[1, 0], [1, 0], [0, 1], [0, 0]], dtype=bool)
+    shared = np.array([[1, 0], [1, 1], [0, 0], [0, 0]], dtype=bool)
+    assert limits.allow(apart)
+    assert limits.allow(shared)
+    assert not limits.allow(apart[:, ::-1])
+    assert not limits.allow(apart[:, [0, 0]] & ~apart)
+    assert not replace(limits, total=2).allow(apart)
+    assert not replace(limits, disjoint=True).allow(shared)
+    assert n_patterns(limits) == len(all_patterns(limits)) == 24
+
+
 # --- what it catches
 
 
@@ -146,6 +195,70 @@ def test_lies_about_nonnegative_components_are_caught(rng):
         assert judge.wrong
 
 
+def joint_trial(case, seeds=range(50), **wanted):
+    """A trial whose question has these counts."""
+    for seed in seeds:
+        trial = Trial(case, seed)
+        limits = Question.draw(trial).limits
+        if all(getattr(limits, name) == value for name, value in wanted.items()):
+            return JointTrial(Trial(case, seed))
+    raise AssertionError("no such question")
+
+
+@pytest.mark.parametrize("disjoint", [False, True])
+def test_lies_about_joint_certificates_are_caught(rng, disjoint):
+    joint = joint_trial(plain_case(rng, k=2), limits=(2, 2), total=4, disjoint=disjoint)
+    honest = joint.prove("exact", Budgets())
+    assert honest.status.value == "optimal"
+    single = {"support": np.array([0, 1]), "weights": np.eye(2)}
+    used, best = np.unique(joint.truth.optimal()[0]), float(joint.truth.reached)
+    lies = {
+        "upper": {"upper": best * (1 - 1e-9), "lower": best * (1 - 1e-8)},
+        "lower": {"lower": best * (1 + 1e-10), "upper": 2 * best},
+        "optimal": single,
+        "weights": {"support": np.arange(3), "weights": np.linalg.qr(np.ones((3, 2)))[0]},
+        "proved_in": {"proved_in": np.arange(6)},
+        "proved_out": {"proved_out": used[:1]},
+        "verify refuses": {"upper": 2 * honest.upper},  # with the digest of another one
+    }
+    for claim, changes in lies.items():
+        judge = Judgement()
+        check_joint(replace(honest, **changes), joint.problem, joint.truth, judge)
+        assert claim in {found for found, _ in judge.wrong}
+    judge = Judgement()
+    check_joint(honest, joint.problem, joint.truth, judge)
+    assert judge.wrong == []
+    assert judge.certificates == 1
+
+
+def test_joint_searches_branch(rng):
+    case = plain_case(rng, k=3)
+    found = [JointTrial(Trial(case, seed)).prove("exact", SHORT) for seed in range(6)]
+    assert sum(certificate.method == "joint branch and bound" for certificate in found) >= 2
+    assert any(record.kind == "open" for one in found for record in records_of(one))
+    assert any(record.cuts for one in found for record in records_of(one))
+
+
+def records_of(certificate):
+    return getattr(certificate.witness, "records", [])
+
+
+def test_questions_have_all_kinds_of_counts(rng):
+    case = plain_case(rng, k=3)
+    counts = [Question.draw(Trial(case, seed)).counts for seed in range(60)]
+    for name in ("n_nonzero_coefs", "n_nonzero_total"):
+        assert {type(one[name]) for one in counts} >= {int, type(None)}
+    assert any(isinstance(one["n_nonzero_coefs"], list) for one in counts)
+    assert {one["disjoint"] for one in counts} == {False, True}
+
+
+@pytest.mark.parametrize("route", JOINT)
+def test_joint_certificates_hold(rng, route):
+    found = [examine(plain_case(rng, m=m, k=3), route, seed=m) for m in (2, 3)]
+    assert [judgement.wrong for judgement in found] == [[], []]
+    assert sum(judgement.certificates for judgement in found) >= 2
+
+
 def test_what_a_route_raises_is_judged(rng, monkeypatch):
     def raises(trial):
         raise np.linalg.LinAlgError("no eigenvalues")
@@ -163,7 +276,7 @@ def test_what_a_route_raises_is_judged(rng, monkeypatch):
 def test_a_verify_that_believes_everything_is_found_out(rng, monkeypatch):
     monkeypatch.setattr(mutations, "verify", lambda problem, certificate: None)
     case = plain_case(rng)
-    for route in ("forged certificate", "forged nonnegative"):
+    for route in ("forged certificate", "forged nonnegative", "forged joint"):
         found = [examine(case, route, seed) for seed in range(5)]
         assert sum(judgement.forgeries for judgement in found) >= 20
         assert any("accepted" in claim for judgement in found for claim, _ in judgement.wrong)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.soundness.joint_oracle import Enumeration, interval
 from kspan import as_covariance, certify, solve, verify
 from kspan.problem import Patterns, StiefelProblem
 from kspan.proofs.check.teams import (
@@ -18,7 +19,6 @@ from kspan.proofs.check.teams import (
     tidy,
 )
 from tests.effort import examples
-from tests.joint_oracle import Enumeration, interval
 from tests.proofs.helpers import random_psd
 
 # The oracle's own rounding.

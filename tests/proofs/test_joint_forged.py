@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.soundness.joint_oracle import interval
 from kspan import RowSparseProblem, as_covariance, certify, solve, verify
 from kspan.problem import Patterns, StiefelProblem
 from kspan.progress import Status
@@ -18,7 +19,6 @@ from kspan.proofs.check.pattern_tree import PatternRecord, PatternTreeWitness, T
 from kspan.proofs.check.teams import TeamPart, TeamsWitness
 from kspan.proofs.check.tree import NodeWitness, Record, Reduction, TreeWitness
 from tests.effort import examples
-from tests.joint_oracle import interval
 from tests.proofs.helpers import JUNK, changed, leaves
 
 
