@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse
 
 from benchmarks.papers.sadmm import cost, figures12, figures567, noise, starts, table2
+from benchmarks.papers.sadmm import pages as sadmm_pages
 from benchmarks.papers.sadmm.data import LARGE, REAL, factor_data, synthetic
 from benchmarks.papers.sadmm.methods import AUTO, DEFLATION, METHODS, SVD_STARTS
 from benchmarks.papers.sadmm.scores import measures, objective, plain_pca, recovery_error, total
@@ -77,13 +78,12 @@ def test_table_2_is_complete():
     sets = committed("table2")["sets"]
     assert set(sets) == set(table2.SETS)
     for result in sets.values():
-        # The committed table was measured before kspan's own search had a row of its own.
-        assert set(result["methods"]) | set(AUTO) == set(METHODS)
+        assert set(result["methods"]) == set(METHODS)
         for name, row in result["methods"].items():
             assert row["span"] <= result["plain PCA"] * (1 + 1e-9), name
             in_all = 3 * result["k"]
             assert row["features"] <= in_all
-            if name.startswith(("StSPCA-2S", "row-sparse")) or name == "StSPCA":
+            if name.startswith(("StSPCA-2S", "row-sparse")) or name in ("StSPCA", *AUTO):
                 assert row["orthogonality error"] < 1e-10
             if name.split(", ")[-1] not in ("K=rk",):
                 assert row["in each"] == [result["k"]] * 3
@@ -106,20 +106,54 @@ def test_two_stage_is_at_least_the_joint_method(name):
         assert table2.claims(result, measure)["StSPCA-2S, K=rk ≥ StSPCA"] == []
 
 
+def test_nothing_is_above_its_bound():
+    for label, result in committed("table2")["sets"].items():
+        for name, row in result["methods"].items():
+            for measure in ("span", "raw"):
+                below = table2.to_bound(row, result["bound"], measure)
+                assert below is None or below >= -1e-9, (label, name, measure)
+
+
 @pytest.mark.parametrize("name", REAL)
-def test_the_joint_method_is_at_least_each_deflation_method(name):
-    """To half a percent: on leukemia StSPCA-D is a little ahead, as the table says."""
+def test_where_the_joint_method_is_ahead_of_each_deflation_method(name):
     values = {k: v["span"] for k, v in committed("table2")["sets"][name]["methods"].items()}
-    for method in table2.ONE_BY_ONE:
-        assert values[method] <= values["StSPCA"] * 1.005
+    ahead = all(values[method] <= values["StSPCA"] for method in table2.ONE_BY_ONE)
+    assert ahead == (name in ("prostate", "dlbcl"))
+    behind = max(values[method] for method in table2.ONE_BY_ONE) / values["StSPCA"] - 1
+    assert behind <= {"colon": 0.05, "leukemia": 0.01, "duke": 0.13}.get(name, 0.0)
 
 
-def test_the_two_stage_numbers_of_the_paper_are_those_of_50_features_in_all():
-    """On the sets as LIBSVM has them; of duke the paper has 42 of our 49 samples."""
+@pytest.mark.parametrize("name", REAL)
+def test_auto_explains_the_most_of_methods_with_as_many_features_each(name):
+    rows = committed("table2")["sets"][name]["methods"]
+    best = max(row["span"] for row in rows.values() if max(row["in each"]) <= table2.K)
+    assert rows["orthonormal auto"]["span"] >= best * (1 - 1e-3)
+
+
+def test_what_the_page_says_of_the_bounds():
+    for name, result in sadmm_pages.sets().items():
+        below = {
+            method: table2.to_bound(row, result["bound"], "span")
+            for method, row in result["methods"].items()
+        }
+        if name != "duke":
+            assert below["row-sparse auto, K=rk"] <= 0.023
+            assert below["StSPCA-2S, K=rk"] <= 0.031
+
+
+@pytest.mark.parametrize("mark", sadmm_pages.texts())
+def test_the_page_holds_what_is_in_the_results(mark):
+    text = sadmm_pages.texts()[mark]
+    page = sadmm_pages.PAGE.read_text()
+    assert f"<!-- from {mark} -->\n\n{text}\n\n<!-- end -->" in page
+
+
+def test_the_two_stage_numbers_of_the_paper_are_of_50_features_in_all():
+    """On the sets as LIBSVM has them ours are some 5% above, for each sample: duke has 42 there."""
     paper = json.loads((HERE / "paper.json").read_text())["table2"]["StSPCA-2S"]
-    for name in ("colon", "duke", "leukemia"):
+    for name, samples in (("colon", 1.0), ("duke", 48 / 41), ("leukemia", 1.0)):
         row = committed("table2")["sets"][f"{name}, normalised"]["methods"]["StSPCA-2S, K=k"]
-        assert row["raw"] == pytest.approx(paper[name], rel=0.05)
+        assert 1.04 < row["raw"] / (samples * paper[name]) < 1.06
 
 
 @pytest.mark.slow

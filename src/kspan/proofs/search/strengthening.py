@@ -90,6 +90,7 @@ def strengthen(
     iteration = ConeRelaxation(part.A, m, inside, start=start, near=near)
     best: tuple[Bound, FloatArray, Cones] | None = None
     steps, n_eigensolves = 0, 0
+    lowest = [np.inf] * budgets.strengthen_window  # the best bound after the last few looks
     while True:
         for _ in range(CHECK_EVERY):
             iteration.step()
@@ -106,10 +107,12 @@ def strengthen(
         before = np.inf if best is None else best[0].value
         if bound.value < before:
             best = bound, factor, cones
-        gained = before - bound.value
+        # Bounds need not fall at every look, so those of several are compared.
+        lowest.append(min(before, bound.value))
+        gained = lowest[-1 - budgets.strengthen_window] - lowest[-1]
         n_settled = screen(bound, choice, lower).n_settled if whole else 0
         smaller = n_settled > budgets.clearly_smaller * choice.free.size
-        slow = gained < budgets.strengthen_patience * (bound.value - enough)
+        slow = gained < budgets.strengthen_patience * (lowest[-1] - enough)
         spent = steps >= budgets.strengthen_iter or monitor.out_of_time()
         if smaller or slow or spent or bound.value <= enough:
             break

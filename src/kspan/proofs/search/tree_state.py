@@ -45,9 +45,12 @@ class Budgets:
     heuristic_every: int = 25  # one node of so many is asked for a better support
     strengthen_gap: float = 0.005  # a node is strengthened when its gap is larger
     strengthen_iter: int = 150  # ADMM steps for its cones
-    strengthen_patience: float = 0.15  # stop when 25 steps close less than this share of the gap
-    alone_iter: int = 1000  # the same two where cones alone have to do: splitting brings less there
+    strengthen_patience: float = 0.15  # stop when some steps close less than this share of the gap
+    strengthen_window: int = 1  # and so many times 25 are these steps
+    # The same three where cones alone have to do: splitting brings less there.
+    alone_iter: int = 3000
     alone_patience: float = 0.03  # also of the split bound in exact proofs
+    alone_window: int = 4
     strengthen_again: float = 0.85  # once more when this share of their features is left
     clearly_smaller: float = 0.15  # a new start pays when this share of a node is settled
     cone_iter: int = 800  # ADMM steps at the root of a nonnegative problem
@@ -59,7 +62,7 @@ class Budgets:
     pattern_hints: int = 8  # one node of so many leads to loadings
     cone_patience: float = 0.1  # stop when 60 steps close less than this share of the gap
     newton_limit: int = 1000  # features up to which Newton's method relaxes A, at O(d³) a step
-    dense_limit: int = 2500  # up to which A is relaxed as a whole: cones take 60 d² numbers
+    dense_limit: int = 2500  # up to which A is relaxed as a whole: cones take 50 d² numbers
     row_sweeps: int = 8  # over the rows of A, for weights of row sums
     fast_sweeps: int = 2
     n_inside: int = 500  # features that the split bound relaxes
@@ -75,8 +78,9 @@ class Budgets:
     def for_cones_alone(self) -> "Budgets":
         """Return those of a node with too many features for Newton's method."""
         return replace(
-            self, strengthen_iter=self.alone_iter, strengthen_patience=self.alone_patience
-        )
+            self, strengthen_iter=self.alone_iter, strengthen_patience=self.alone_patience,
+            strengthen_window=self.alone_window,
+        )  # fmt: skip
 
     def enumerates(self, choice: Choice) -> bool:
         """Whether trying all supports is cheaper than relaxing them."""

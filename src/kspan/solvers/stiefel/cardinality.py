@@ -2,15 +2,17 @@ r"""Counts by a penalty: α is bisected until the counts are about right, then t
 
 Steps: α is bisected on a logarithmic scale, each run of the loop starting where the last one ended,
 towards the largest one at which the components have as many features in all as they may have. Of
-all runs on the way, the one whose number is nearest counts: the largest loadings of each component
-are kept, as many as it may have, and made orthonormal within that pattern. Nothing is fitted there.
+every run on the way the largest loadings of each component are kept, as many as it may have, made
+orthonormal within that pattern, and the variance is raised there. The best of all α counts.
 
 Two components that share exactly one feature cannot be orthogonal: one of them gives it up and
 takes its next best feature.
 
 Cost: a dozen runs of the splitting loop. Passes over the data: two a step of each.
 
-The paper varies λ until the counts are about right, and does not say how it equalises them.
+The paper varies λ until the counts are about right, and does not say how it equalises them. Without
+the fit on the pattern the loadings are those of a penalty, which shrinks them: on duke 13.7% of
+PCA's variance in place of 13.8%, and where the counts of the components differ much less than half.
 """
 
 import numpy as np
@@ -34,30 +36,31 @@ def with_counts(solver: Joint, begin: Split, patterns: Patterns) -> tuple[FloatA
     begin : where the first run begins, from one start
     patterns : that are feasible
     """
-    runs = bisected(solver, begin, patterns.total)
-    _, scores, V = min(runs, key=lambda run: run[0])
-    U, _ = trimmed(scores, V, patterns, patience(solver.monitor))
-    return U, solver.monitor.stopped or Status.COMPLETED
+    best: tuple[float, FloatArray] | None = None
+    for scores, V in bisected(solver, begin, patterns.total):
+        if best is not None and solver.monitor.out_of_time():
+            break
+        U, value = solver.descend(*trimmed(scores, V, patterns, patience(solver.monitor)), 0.0)
+        if best is None or value < best[0]:
+            best = value, U
+    assert best is not None  # there is a run
+    return best[1], solver.monitor.stopped or Status.COMPLETED
 
 
-def bisected(
-    solver: Joint, begin: Split, total: int
-) -> list[tuple[int, FloatArray, FloatArray]]:  # fmt: skip
+def bisected(solver: Joint, begin: Split, total: int) -> list[tuple[FloatArray, FloatArray]]:
     """Bisect α; of every run, and each of its starts, return scores of the entries and V.
 
-    With how far the number of nonzero entries is from `total`. Entries that are not zero in the
-    sparse half score above all others.
+    Entries that are not zero in the sparse half score above all others.
     """
     high = solver.problem.largest_alpha / solver.unit
     low = 1e-4 * high
-    runs: list[tuple[int, FloatArray, FloatArray]] = []
+    runs: list[tuple[FloatArray, FloatArray]] = []
     for _ in range(N_ALPHAS):
         alpha = float(np.sqrt(low * high))
         state = solver.run_at(alpha, begin)
         counts = np.count_nonzero(state.Y, axis=(1, 2))
-        for count, V, Y in zip(counts, state.V, state.Y, strict=True):
-            scores = np.where(Y != 0, np.abs(V) + 1.0, np.abs(V))
-            runs.append((abs(int(count) - total), scores, V.copy()))
+        for V, Y in zip(state.V, state.Y, strict=True):
+            runs.append((np.where(Y != 0, np.abs(V) + 1.0, np.abs(V)), V.copy()))
         begin = Split.at(state.V)
         if solver.monitor.stopped:
             break

@@ -229,7 +229,7 @@ class _Counted:
         loop = Joint(problem, self.method.settings, self.monitor.inner(quiet=True))
         r = problem.n_components
         begin = Split.at(starting_points(problem.covariance, r, "auto", self.rng))
-        for _, scores, V in bisected(loop, begin, self.patterns.total):
+        for scores, V in bisected(loop, begin, self.patterns.total):
             yield np.where(scores > 1.0, V, 0.0) if (scores > 1.0).any(axis=0).all() else V
 
     def _one_by_one(self, init: str) -> FloatArray | None:
