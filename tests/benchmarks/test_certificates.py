@@ -47,13 +47,11 @@ def test_three_components_on_standardised_data():
 
 
 def test_covariances_of_any_width():
-    """Half of the wide problems are proved, one is above 3%; few words are within 1%."""
+    """Half of the wide problems are proved, none is above 3%; words are within 1%."""
     unscaled, words = pages.rows_of("unscaled"), pages.rows_of("words")
     assert 2 * pages.proved(unscaled) >= len(unscaled)
-    assert [(r["data"], r["m"], r["k"]) for r in unscaled if r["exact gap"] > 0.03] == [
-        ("colon", 1, 50)
-    ]
-    assert max(row["exact gap"] for row in words if row["k"] <= 30) <= 0.01
+    assert max(row["exact gap"] for row in unscaled) <= 0.03
+    assert max(row["exact gap"] for row in words) <= 0.01
 
 
 @pytest.mark.parametrize("table", any_width.TITLES)
