@@ -299,14 +299,16 @@ class NodeSteps:
 
         Those it has fit no more when few of their features are left, or much of z is elsewhere.
         """
-        node, cones = self.node, self.fork.cones
-        if node.bound - self.fork.lower < self.budgets.strengthen_gap * node.bound:
+        node, cones, budgets = self.node, self.fork.cones, self.budgets
+        few = node.features.size <= budgets.few_features
+        least = budgets.strengthen_gap * (budgets.few_patience if few else 1.0)
+        if node.bound - self.fork.lower < least * node.bound:
             return False
         if cones is None:
             return True
         elsewhere = float(relax.z[~np.isin(node.features, cones.features)].sum())
-        few = node.features.size <= self.budgets.strengthen_again * cones.features.size
-        return few or elsewhere > 0.1 * node.choice.size
+        left = node.features.size <= budgets.strengthen_again * cones.features.size
+        return left or elsewhere > 0.1 * node.choice.size
 
     def strengthen(
         self, known: KnownMatrix, features: Index, start: ConeSnapshot | None = None

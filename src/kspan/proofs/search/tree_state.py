@@ -44,6 +44,8 @@ class Budgets:
     enumerate_cost: float = 1e6  # a node with fewer (supports)·(k³ + 200) is enumerated
     heuristic_every: int = 25  # one node of so many is asked for a better support
     strengthen_gap: float = 0.005  # a node is strengthened when its gap is larger
+    few_features: int = 150  # up to which splitting is so cheap
+    few_patience: float = 3.0  # that the gap must be so many times larger
     strengthen_iter: int = 150  # ADMM steps for its cones
     strengthen_patience: float = 0.15  # stop when some steps close less than this share of the gap
     strengthen_window: int = 1  # and so many times 25 are these steps
