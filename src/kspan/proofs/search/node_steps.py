@@ -300,7 +300,8 @@ class NodeSteps:
         Those it has fit no more when few of their features are left, or much of z is elsewhere.
         """
         node, cones, budgets = self.node, self.fork.cones, self.budgets
-        few = node.features.size <= budgets.few_features
+        # A single node is not split.
+        few = node.features.size <= budgets.few_features and budgets.max_nodes > 1
         least = budgets.strengthen_gap * (budgets.few_patience if few else 1.0)
         if node.bound - self.fork.lower < least * node.bound:
             return False
