@@ -1,7 +1,7 @@
 r"""The path of components with features of their own: k is the number of features in each.
 
 Every k of a thin grid is solved as an estimator would solve it, with its proof right after
-(`kspan.solving.solve_with_proof`). Orthonormal components start from those of the k before.
+(`solve_with_proof`). Orthonormal components start from those of the k before.
 
 *One problem for all components* (orthonormal ones under counts, or a single component). What is
 feasible with k features in each is so with more. So the objective never falls: where a solve falls

@@ -109,7 +109,9 @@ def test_a_total_against_enumeration(seed):
 # --- named methods
 
 
-@pytest.mark.parametrize("name", ["pitprops", "wine", "breast cancer", "digits"])
+@pytest.mark.parametrize(
+    "name", ["pitprops", "wine", "breast cancer", pytest.param("digits", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(("r", "k"), [(2, 5), (3, 4)])
 def test_at_least_as_good_as_every_named_method(name, r, k):
     A = correlations(name)
