@@ -1,8 +1,11 @@
 """What every benchmark shares: alternating timings, the machine, JSON and Markdown."""
 
 import json
+import os
 import platform
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from datetime import date
@@ -45,8 +48,6 @@ def explained_variance(X: Any, W: np.ndarray) -> float:
 
 def machine() -> dict[str, Any]:
     """Return what a reader needs to judge the figures."""
-    import os
-
     packages = ("numpy", "scipy", "scikit-learn", "kspan")
     return {
         "date": date.today().isoformat(),
@@ -55,6 +56,18 @@ def machine() -> dict[str, Any]:
         "processor": platform.machine(),
         "versions": {name: version(name) for name in packages},
     }
+
+
+def in_own_process(module: str, case: tuple[Any, ...]) -> dict[str, Any]:
+    """Return ``module.row(*case)`` from a process of its own with one BLAS thread."""
+    code = f"import json; from {module} import row; print(json.dumps(row(*{case!r})))"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+    )  # fmt: skip
+    found: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
+    print(*case, {key: found[key] for key in found if key != "history"}, flush=True)
+    return found
 
 
 def write(folder: Path, name: str, title: str, rows: list[dict[str, Any]], notes: str = "") -> None:

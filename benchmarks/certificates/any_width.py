@@ -8,18 +8,17 @@ fell.
 """
 
 import json
-import os
-import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.certificates.run import gap, timed, value_from_data
-from benchmarks.measure import write
+from benchmarks.measure import in_own_process, write
 from kspan import RowSparseProblem, as_covariance, solve, verify
 from kspan.datasets import load_dataset
 from kspan.proofs import Certificate
@@ -120,20 +119,6 @@ def keep_best(name: str, m: int, k: int, value: float) -> float:
     return best
 
 
-def in_own_process(case: Case) -> dict[str, Any]:
-    code = (
-        "import json; from benchmarks.certificates import any_width; "
-        f"print(json.dumps(any_width.row{case!r}))"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
-        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
-    )  # fmt: skip
-    found: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
-    print(case[0], {key: found[key] for key in found if key != "history"}, flush=True)
-    return found
-
-
 def main(wanted: list[str]) -> None:
     asked = [
         case for case in CASES
@@ -146,7 +131,11 @@ def main(wanted: list[str]) -> None:
         for found in json.loads(old.read_text())["rows"] if old.exists() else []:
             made[table, found["data"], found["m"], found["k"]] = found
     with ThreadPoolExecutor(2) as pool:
-        for case, found in zip(asked, pool.map(in_own_process, asked), strict=True):
+        for case, found in zip(
+            asked,
+            pool.map(partial(in_own_process, "benchmarks.certificates.any_width"), asked),
+            strict=True,
+        ):
             histories[" ".join(map(str, case))] = found.pop("history")
             if case[0] == "standardised":
                 best = keep_best(*case[1:], max(found["value"], found["optimum or best"]))

@@ -6,20 +6,18 @@ joint.json and joint.md beside this file.
 """
 
 import json
-import os
-import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.certificates.run import gap
-from benchmarks.measure import write
-from kspan import as_covariance, certify, solve, verify
-from kspan.datasets import load_dataset
+from benchmarks.certificates.run import gap, load
+from benchmarks.measure import in_own_process, write
+from kspan import certify, solve, verify
 from kspan.problem import Patterns, StiefelProblem
 
 HERE = Path(__file__).parent
@@ -37,21 +35,6 @@ CASES: list[Case] = [
     *((name, r, k, True) for name in LARGE for r in (2, 3) for k in (5, 10)),
 ]
 SECONDS = {"small": 60.0, "large": 150.0}
-
-
-def load(name: str) -> Any:
-    """Return the correlations of the small sets, the covariances of the others."""
-    data = load_dataset(name)
-    if data.covariance is not None:
-        return as_covariance(np.asarray(data.covariance, dtype=np.float64), kind="covariance")
-    X = data.X.astype(np.float64)
-    if name in ("wine", "breast_cancer"):
-        return as_covariance(np.corrcoef(X, rowvar=False), kind="covariance")
-    if name == "leukemia":
-        X = np.log(np.maximum(X, 20))
-    if name == "colon":
-        X = np.log(X)
-    return as_covariance(X)
 
 
 def value_of(problem: StiefelProblem, U: np.ndarray) -> float:
@@ -92,20 +75,6 @@ def row(name: str, r: int, k: int, disjoint: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def in_own_process(case: Case) -> dict[str, Any]:
-    code = (
-        "import json; from benchmarks.certificates import joint; "
-        f"print(json.dumps(joint.row{case!r}))"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
-        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
-    )  # fmt: skip
-    found: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
-    print(found, flush=True)
-    return found
-
-
 def case_of(found: dict[str, Any]) -> Case:
     return found["data"], found["r"], found["k"], found["disjoint"]
 
@@ -116,7 +85,11 @@ def main(wanted: list[str]) -> None:
     rows = json.loads(old.read_text())["rows"] if old.exists() else []
     made = {case_of(found): found for found in rows}
     with ThreadPoolExecutor(2) as pool:
-        for case, found in zip(asked, pool.map(in_own_process, asked), strict=True):
+        for case, found in zip(
+            asked,
+            pool.map(partial(in_own_process, "benchmarks.certificates.joint"), asked),
+            strict=True,
+        ):
             made[case] = found
             rows = [made[case] for case in CASES if case in made]
             write(HERE, "joint", "Certificates of orthonormal components", rows, NOTE)

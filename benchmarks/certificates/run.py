@@ -39,7 +39,7 @@ SMALL = ["pitprops", "wine"]
 def load(name: str) -> Any:
     """Return the covariance of a data set, prepared as the row's name says."""
     data = load_dataset(name)
-    if name == "wine":
+    if name in ("wine", "breast_cancer"):
         return as_covariance(np.corrcoef(data.X, rowvar=False), kind="covariance")
     if data.covariance is not None:
         return as_covariance(data.covariance, kind="covariance")

@@ -317,12 +317,12 @@ class TeamRelaxation:
             weight = 1.0 if self.patterns.disjoint else LINK_DIAGONAL
             aims.append(part.aims(state, other, weight))
             wanted.append(paid[number][places] if self.is_linked else None)
+        once = [self._counts_once(part) for part in self.parts]
+        filled = iter(self._fill([i for i, apart in enumerate(once) if not apart], aims, wanted))
         consensus = []
-        for part, aim, copy, z in zip(
-            self.parts, aims, wanted, self._fill(aims, wanted), strict=True
-        ):
+        for part, aim, copy, counts_once in zip(self.parts, aims, wanted, once, strict=True):
             part.own = np.empty(0)
-            if self._counts_once(part):
+            if counts_once:
                 total = float(part.copies * part.k)
                 if not self.patterns.counts_each:
                     total = min(total, float(self.patterns.total))
@@ -330,7 +330,7 @@ class TeamRelaxation:
                 p, own_w, z, part.own = aim.apart.spend(total, part.cap, part.forced, also)
                 consensus.append(part.agree(aim, z, apart=(p, own_w)))
             else:
-                consensus.append(part.agree(aim, z))
+                consensus.append(part.agree(aim, next(filled)))
         new_link, new_paid, new_w = np.zeros_like(link), np.zeros_like(paid), np.ones_like(w)
         if self.is_linked:
             for number, part in enumerate(self.parts):
@@ -348,25 +348,27 @@ class TeamRelaxation:
         """Whether several components may share a feature, and spend what is theirs alone."""
         return part.cap > 1 and (self.patterns.counts_each or not self.is_linked)
 
-    def _fill(self, aims: list[Aims], wanted: list[NDArray[Any] | None]) -> list[NDArray[Any]]:
-        """Spend the features: so many in each component, or in all."""
-        targets = []
-        for aim, copy in zip(aims, wanted, strict=True):
-            z = aim.z
+    def _fill(
+        self, places: list[int], aims: list[Aims], wanted: list[NDArray[Any] | None]
+    ) -> list[NDArray[Any]]:
+        """Spend the features of some teams: so many in each component, or in all."""
+        parts, targets = [self.parts[i] for i in places], []
+        for i in places:
+            z, aim, copy = aims[i].z, aims[i], wanted[i]
             if copy is not None:
                 z = (aim.curvature * z + PRICE_WEIGHT * copy) / (aim.curvature + PRICE_WEIGHT)
             targets.append(z)
-        if self.patterns.counts_each:
+        if self.patterns.counts_each or not parts:
             none = np.empty(0)
             return [
                 part.cap
                 * fill_capped(z / part.cap, 1.0, part.copies * part.k / part.cap, part.forced, none)
-                for part, z in zip(self.parts, targets, strict=True)
+                for part, z in zip(parts, targets, strict=True)
             ]
-        caps = np.concatenate([np.full(part.t, float(part.cap)) for part in self.parts])
-        fixed = np.concatenate([part.forced for part in self.parts])
+        caps = np.concatenate([np.full(part.t, float(part.cap)) for part in parts])
+        fixed = np.concatenate([part.forced for part in parts])
         filled = fill_together(np.concatenate(targets), caps, fixed, float(self.patterns.total))
-        return np.split(filled, np.cumsum([part.t for part in self.parts])[:-1])
+        return np.split(filled, np.cumsum([part.t for part in parts])[:-1])
 
     # --- what comes of it
 
