@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.soundness.claims import check_joint, check_joint_claims
 from benchmarks.soundness.joint_oracle import JointTruth, Limits
 from benchmarks.soundness.problems import scratch_file
-from benchmarks.soundness.routes import LEVELS, WIDE, Route, StopAfter, Trial
+from benchmarks.soundness.routes import LEVELS, WIDE, Route, StopAfter, Trial, checked_record
 from kspan import Certificate, FitRecord, StiefelSparsePCA, certify, solve
 from kspan.problem import Patterns, StiefelProblem
 from kspan.progress import Monitor
@@ -151,15 +151,7 @@ def joint_estimator(trial: Trial) -> None:
     if not hasattr(estimator, "certificate_"):  # stopped before there was one
         return
     joint.check(estimator.certificate_)
-    made = FitRecord.from_estimator(estimator, case.source())
-    if rng.random() < 0.5:
-        place = scratch_file(".record.npz")
-        made.save(place)
-        made = FitRecord.load(place)
-    try:
-        made.verify(case.source())
-    except ValueError as refusal:
-        trial.judge.complain("record refused", f"an honest record is refused: {refusal}")
+    made = checked_record(trial, FitRecord.from_estimator(estimator, case.source()))
     for certificate in made.certificates:
         check_joint_claims(certificate, joint.truth, trial.judge)
 

@@ -360,6 +360,19 @@ def check_band(trial: Trial, found: Any) -> None:
         judge.ordered("path upper", optimum, upper, optimum)
 
 
+def checked_record(trial: Trial, made: FitRecord) -> FitRecord:
+    """Return a record, at times from a file; it must pass its own check."""
+    if trial.rng.random() < 0.5:
+        place = scratch_file(".record.npz")
+        made.save(place)
+        made = FitRecord.load(place)
+    try:
+        made.verify(trial.case.source())
+    except ValueError as refusal:
+        trial.judge.complain("record refused", f"an honest record is refused: {refusal}")
+    return made
+
+
 def record(trial: Trial) -> Any:
     """The record of a fit, with a path at times: it passes its own check, also from a file."""
     case, rng = trial.case, trial.rng
@@ -370,16 +383,7 @@ def record(trial: Trial) -> Any:
     make = nonnegative_estimator if kind < 0.2 else separate_estimator if own else shared_estimator
     estimator = make(trial)
     band = path(trial) if rng.random() < 0.3 and not own else None
-    made = FitRecord.from_estimator(estimator, case.source(), path=band)
-    if rng.random() < 0.5:
-        place = scratch_file(".record.npz")
-        made.save(place)
-        made = FitRecord.load(place)
-    try:
-        made.verify(case.source())
-    except ValueError as refusal:
-        trial.judge.complain("record refused", f"an honest record is refused: {refusal}")
-    return made
+    return checked_record(trial, FitRecord.from_estimator(estimator, case.source(), path=band))
 
 
 def quick_threads() -> None:
