@@ -10,6 +10,7 @@ from kspan.problem.problems import (
     default_nonzero_coefs,
     explained_at_least,
 )
+from kspan.problem.rules import RuledChoice
 from kspan.problem.solution import Candidate, LoadingsSolution, Solution, adjusted_variances
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "NonnegativeProblem",
     "Patterns",
     "RowSparseProblem",
+    "RuledChoice",
     "Solution",
     "StiefelProblem",
     "adjusted_variances",

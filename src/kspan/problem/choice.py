@@ -6,7 +6,8 @@ A support S is feasible when
 
 (or :math:`|S| \le k`). Solvers take the best scores from it, bounds sum them, searches cut it down,
 split and enumerate it; none of them sees k or a mask. A new rule about which features go together
-belongs here and nowhere else.
+belongs here, or in the subclass of `rules.py` that knows groups, costs and conflicts, and nowhere
+else.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,6 +24,22 @@ from kspan.linalg.selection import top_k
 
 # Supports that are enumerated at a time.
 BATCH = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class LinearLimits:
+    """Limits ``rows @ z <= most`` that every choice keeps, for shares z of units in 0..1.
+
+    Parameters
+    ----------
+    unit_of : the unit of each free feature
+    rows : (n, units) array, not negative
+    most : (n,) array, positive
+    """
+
+    unit_of: Index
+    rows: FloatArray
+    most: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,8 +147,44 @@ class Choice:
         """Whether features are left to choose between: some go in, and not all can."""
         return 0 < self.n_open < self.free.size
 
+    @property
+    def has_rules(self) -> bool:
+        """Whether more is asked of a support than its size and single features."""
+        return False
+
+    @property
+    def largest_size(self) -> int:
+        """The largest number of features for which what is known of this choice holds."""
+        return self.features.size
+
+    def usable(self) -> Index:
+        """Return the features that a support may still have.
+
+        When as many features are forced as may be used, no other one can be.
+        """
+        full = self.at_most and int(self.forced.sum()) == self.size
+        return self.include if full else self.features
+
+    def without_rules(self) -> "Choice":
+        """Return all supports with so many of the allowed features, whatever goes together."""
+        return self
+
+    def whole(self, features: Index) -> Index:
+        """Return features with all that are chosen together with them."""
+        return features
+
+    def linear_limits(self) -> "LinearLimits | None":
+        """Return limits on the relaxed choice of the free features; None for k of them."""
+        return None
+
+    def at_least(self, least: int) -> "Choice":
+        """Return the supports with so many features or more, where there may be fewer than k."""
+        return self
+
     def same_as(self, other: "Choice") -> bool:
         """Say whether both have the same supports, by what they are made of."""
+        if type(self) is not type(other):
+            return False
         names = [part.name for part in fields(self)]
         return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
 

@@ -1,6 +1,6 @@
 """What is asked: which covariance, how many components, how many features."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -118,7 +118,7 @@ class RowSparseProblem(HasChoice):
             raise ValueError(
                 f"n_features_to_select={k} must be between n_components={m} and n_features={d}."
             )
-        choice = Choice.of(d, k, include, exclude) if given is None else given
+        choice = Choice.of(d, k, include, exclude) if given is None else given.at_least(m)
         if choice.n_features != d or choice.is_empty:
             raise ValueError(f"The choice has no {k} of the {d} features.")
         for name, value in (("covariance", covariance), ("n_components", m), ("choice", choice)):
@@ -208,6 +208,8 @@ class RowSparseProblem(HasChoice):
         """Return `refit` of every support; many small eigenproblems are solved in one call."""
         if len(supports) == 1 or self.n_features_to_select > STACK_LIMIT:
             return [self.refit(support) for support in supports]
+        if len({support.size for support in supports}) > 1:
+            return _by_size(supports, self.refit_all)
         stack = self.covariance.submatrices(np.stack(supports))
         values, vectors = leading_stack(stack, self.n_components)
         values = np.maximum(values, 0.0)
@@ -219,12 +221,25 @@ class RowSparseProblem(HasChoice):
 
     def on_spans(self, supports: Sequence[Index], bases: Sequence[FloatArray]) -> list[Candidate]:
         """Return `on_span` of every pair."""
+        if len({support.size for support in supports}) > 1:
+            return [self.on_span(*pair) for pair in zip(supports, bases, strict=True)]
         Q = np.linalg.qr(_unit_scale(np.stack(bases)))[0]
         stack = self.covariance.submatrices(np.stack(supports))
         inside = Q.swapaxes(1, 2) @ stack @ Q
         values, rotations = leading_stack((inside + inside.swapaxes(1, 2)) / 2, self.n_components)
         weights, values = Q @ rotations, np.maximum(values, 0.0)
         return [Candidate(*parts) for parts in zip(supports, weights, values, strict=True)]
+
+
+def _by_size(
+    supports: Sequence[Index], work: Callable[[Sequence[Index]], list[Candidate]]
+) -> list[Candidate]:
+    """Do the work on supports of the same size at a time; what comes of it is in their order."""
+    found: dict[int, Candidate] = {}
+    for size in sorted({support.size for support in supports}):
+        places = [place for place, support in enumerate(supports) if support.size == size]
+        found |= zip(places, work([supports[place] for place in places]), strict=True)
+    return [found[place] for place in range(len(supports))]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.problem import Choice, HasChoice, Patterns
+from kspan.problem import Choice, HasChoice, Patterns, RuledChoice
 from kspan.progress import Status, relative_gap
 
 # All kinds of witnesses are imported here: files may hold any of them.
@@ -142,11 +142,11 @@ class Certificate(HasChoice):
         """
         if self.patterns is not None:
             raise ValueError("Components with features of their own have no bound for another k.")
-        n_allowed = self.choice.features.size
-        if not self.n_components <= k <= n_allowed:
+        most = self.choice.largest_size
+        if not self.n_components <= k <= most:
             raise ValueError(
                 f"k={k} must be between n_components={self.n_components} and the "
-                f"{n_allowed} features that may be chosen."
+                f"{most} features that may be chosen."
             )
         if k < self.include.size:
             raise ValueError(f"k={k} is fewer than the {self.include.size} features to include.")
@@ -183,7 +183,7 @@ class Certificate(HasChoice):
 
 def file_types() -> tuple[type, ...]:
     """Return the classes that a file with certificates may hold."""
-    return (Certificate, Choice, Patterns, Status, *Part.known)
+    return (Certificate, Choice, RuledChoice, Patterns, Status, *Part.known)
 
 
 def _feed(sha: Any, value: Any) -> None:

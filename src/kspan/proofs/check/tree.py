@@ -120,11 +120,11 @@ class _Place:
     choice: Choice
 
     def usable(self) -> "_Place":
-        """When as many features are forced as may be used, no other one can be."""
-        forced = self.choice.include
-        if self.choice.at_most and forced.size == self.choice.size:
-            return _Place(self.features[forced], self.choice.on(forced))
-        return self
+        """Go on with the features that can still be chosen."""
+        left = self.choice.usable()
+        if left.size == self.features.size:
+            return self
+        return _Place(self.features[left], self.choice.on(left))
 
     def without(self, removed: Index, fixed: Index) -> "_Place":
         """Take features out, by their places, and fix others."""

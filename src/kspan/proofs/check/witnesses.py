@@ -154,7 +154,7 @@ class PathWitness(Part):
             f"{what}: not one score for each feature",
         )
         choice = problem.choice
-        for k in range(max(problem.n_components, choice.include.size), features.size + 1):
+        for k in range(max(problem.n_components, choice.include.size), choice.largest_size + 1):
             follow(f"{what} at k={k}", again.upper_at(choice, k), self.upper_at(choice, k))
 
     def upper_at(self, choice: Choice, k: int) -> float:

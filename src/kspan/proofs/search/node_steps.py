@@ -37,7 +37,7 @@ def branching_feature(relax: Relaxation) -> int:
     z, z1 = relax.z[relax.free], relax.z1[relax.free]
     w = z * z1
     score = w
-    if relax.kkt is not None:
+    if relax.kkt is not None and relax.limits is None:
         try:
             # in logits; a step of the logit moves z by w
             variance = -np.diagonal(np.linalg.inv(relax.kkt))[: len(w)] * w**2
@@ -164,17 +164,34 @@ class NodeSteps:
         return True
 
     def settle_diagonal(self, known: KnownMatrix) -> None:
-        """K = m: the value is the trace, so B = A is exact (and the relaxation has no interior)."""
+        """K = m: the value is the trace, so B = A is exact (and the relaxation has no interior).
+
+        But for rules about which features go together: those are left to splitting.
+        """
         choice = self.node.choice
         self.offer(self.node.features[choice.select(known.variances)])
         bound = dual_bound(known, None, self.m, choice)
-        self.fork.close("bound", bound.value, self.fork.keep(None))
+        witness = self.fork.keep(None)
+        if choice.has_rules:
+            cut = screen(bound, choice, self.fork.lower)
+            if self.bounded(bound.value, witness):
+                return
+            if cut.n_settled:
+                self.shrink(None, witness, cut)
+            else:
+                free = choice.free
+                self.fork.split(int(free[int(np.argmax(known.variances[free]))]), None)
+            return
+        self.fork.close("bound", bound.value, witness)
 
     # --- one round
 
     def round(self) -> None:
         """Close, shrink, strengthen or split the node."""
         node, fork = self.node, self.fork
+        if node.choice.is_empty:  # all was cut off
+            fork.close("bound", -np.inf, fork.record.witness)
+            return
         known = self.known.on(node.features)
         if self.settle_small(known) or self.out_of_time():
             return

@@ -67,10 +67,6 @@ class NonnegativeSteps(NodeSteps):
     def round(self) -> None:
         """Close, shrink or split one node."""
         node = self.node
-        forced = node.choice.include
-        if forced.size == node.choice.size and node.features.size > forced.size:
-            # As many as may be used are: no other feature can come in.
-            node.keep(forced, node.choice)
         known = self.known.on(node.features)
         if self.settle_small(known) or self.out_of_time():
             return

@@ -30,6 +30,9 @@ Every iterate gives a certificate for free: ``B_+ = Z^{-1/2} X_+ Z^{-1/2}`` is P
 ``C - B_+ <= theta I``, so ``D(B_+) <= m theta + top-k(diag(B_+) + c)``.  Its rank is the
 number of eigenvalues of C above theta.
 
+Rules about which features go together (`kspan.problem.rules`) are limits on z with a barrier of
+their own, and features that are chosen together have one logit.
+
 Cost of an iteration: one symmetric eigendecomposition (counted in ``n_eigensolves``),
 about 20 products of d x d matrices for the Hessian, one solve with d + 2 unknowns.
 """
@@ -42,6 +45,7 @@ from scipy.linalg.lapack import dsysv
 
 from kspan.arrays import FloatArray, Index
 from kspan.problem import Choice
+from kspan.problem.choice import LinearLimits
 from kspan.progress import Monitor
 from kspan.proofs.check.claims import Part
 
@@ -92,6 +96,74 @@ def _leading_part(W: FloatArray, rank: int = 48) -> tuple[FloatArray, FloatArray
     return values, basis @ vectors
 
 
+class _Barrier:
+    """Limits ``G z <= h`` on shares of units, in the place of ``sum z = k``.
+
+    They add ``nu sum log(h - G z)`` to the objective: with slacks s and ``mu = nu / s`` its
+    gradient in z is ``-G' mu``, its Hessian ``-nu G' Diag(s)^{-2} G``. Features of a unit have one
+    logit.
+    """
+
+    def __init__(self, limits: LinearLimits):
+        self.unit_of, self.rows, self.most = limits.unit_of, limits.rows, limits.most
+        n = self.rows.shape[1]
+        self.first_of = np.unique(self.unit_of, return_index=True)[1]
+        self.gather = np.zeros((self.unit_of.size, n))
+        self.gather[np.arange(self.unit_of.size), self.unit_of] = 1.0
+
+    def first(self) -> FloatArray:
+        """Return shares of the free features that keep all limits, with room to spare."""
+        return self._shrunk(np.full(self.rows.shape[1], 0.9), 0.9)[self.unit_of]
+
+    def inside(self, logit: FloatArray) -> FloatArray:
+        """Return logits of the free features that keep all limits."""
+        z = 1 / (1 + np.exp(-np.clip(logit[self.first_of], -300, 300)))
+        z = np.clip(self._shrunk(z, 0.98), 1e-130, 1 - 1e-15)
+        return np.log(z / (1 - z))[self.unit_of]
+
+    def _shrunk(self, z: FloatArray, share: float) -> FloatArray:
+        """Return z with the rows above a share of their limit scaled down to it."""
+        for row, most in zip(self.rows[::-1], self.most[::-1], strict=True):
+            if (used := float(row @ z)) > share * most:
+                z = np.where(row > 0, z * (share * most / used), z)
+        return z
+
+    def slack(self, logit: FloatArray) -> FloatArray:
+        """Return what the limits leave."""
+        z = 1 / (1 + np.exp(-np.clip(logit[self.first_of], -300, 300)))
+        left: FloatArray = self.most - self.rows @ z
+        return left
+
+    def step_length(self, logit: FloatArray, move: FloatArray, scale: float) -> float:
+        """Return a step after which every limit has some of its slack left."""
+        least = 0.05 * self.slack(logit)
+        for _ in range(30):
+            if (self.slack(logit + scale * move) > least).all():
+                break
+            scale *= 0.7
+        return scale
+
+    def add_to(
+        self, kkt: FloatArray, rhs: FloatArray, z: FloatArray, z1: FloatArray, nu: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the Newton system of units: without the sum of z, and with the limits."""
+        n, nf = self.rows.shape[1], self.unit_of.size
+        fold = np.zeros((nf + 2, n + 2))
+        fold[:nf, :n] = self.gather
+        fold[nf, n] = 1.0
+        kkt, rhs = fold.T @ kkt @ fold, fold.T @ rhs
+        first = self.first_of
+        w = z[first] * z1[first]
+        s = np.maximum(self.most - self.rows @ z[first], 1e-100)
+        pull = w * (self.rows.T @ (nu / s))
+        G = self.rows * w / s[:, None]
+        kkt[:n, :n] -= nu * (G.T @ G)
+        rhs[:n] += pull[:, None]
+        kkt[n + 1, n + 1] = 1.0  # eta is zero
+        rhs[n + 1] = 0.0
+        return kkt, rhs
+
+
 class Relaxation:
     """Interior-point solver of the relaxation; any iterate carries a certificate.
 
@@ -118,6 +190,9 @@ class Relaxation:
         d = len(C)
         self.C, self.m, self.k, self.d = C, m, choice.size, d
         self.forced, self.free, self.k_free = choice.forced, choice.free, choice.n_open
+        self.choice, self.limits = choice, None
+        if (limits := choice.linear_limits()) is not None:
+            self.limits = _Barrier(limits)
         if not (m < choice.size and choice.has_options):
             raise ValueError("the relaxation needs m < k and more than one possible support")
         self.monitor = Monitor("relaxation") if monitor is None else monitor
@@ -141,10 +216,14 @@ class Relaxation:
     # ------------------------------------------------------------------ starting points
     def _cold_start(self) -> None:
         """Uniform z; nu of the size of the bound per feature; theta with tr P = m."""
-        share = self.k_free / len(self.free)
-        self.logit = np.full(self.d, np.log(share / (1 - share)))
+        share: FloatArray | float = self.k_free / len(self.free)
+        if self.limits is not None:
+            share = self.limits.first()
+        z = np.where(self.forced, 1.0, 0.5)
+        z[self.free] = share
+        self.logit = np.zeros(self.d)
+        self.logit[self.free] = np.log(share / (1 - share))
         self.nu = max(_top_sum(np.diagonal(self.C), self.k), 1e-8) / self.d * 0.1
-        z = np.where(self.forced, 1.0, share)
         root = np.sqrt(z)
         w = np.linalg.eigvalsh(self.C * root * root[:, None])
         self.n_eigensolves += 1
@@ -159,8 +238,11 @@ class Relaxation:
         self.theta = 0.5 * (lo + hi)
 
     def _rescale(self) -> None:
-        """Shift the logits of the free features until they sum to k again."""
+        """Shift the logits of the free features until they sum to k again, or keep all limits."""
         u = self.logit[self.free]
+        if self.limits is not None:
+            self.logit[self.free] = self.limits.inside(u)
+            return
         lo, hi = -80.0, 80.0
         for _ in range(60):
             mid = 0.5 * (lo + hi)
@@ -199,6 +281,8 @@ class Relaxation:
 
     def _top(self, scores: FloatArray) -> float:
         """Sum over the forced features and the best of the others."""
+        if self.limits is not None:
+            return self.choice.best_sum(scores)
         return float(scores[self.forced].sum()) + _top_sum(scores[self.free], self.k_free)
 
     def _plus_factor(self) -> FloatArray:
@@ -300,6 +384,8 @@ class Relaxation:
         rhs[nf + 1, 0] = z.sum() - self.k_free
         rhs[:nf, 1] = -(z1 * (self._Q2[f] @ (2 * nu - lam**2 * self._slope)) - nu * z)
         rhs[nf, 1] = -(self.z @ (self._Q2 @ (lam * self._slope)))
+        if self.limits is not None:
+            return self.limits.add_to(kkt, rhs, z, z1, nu)
         return kkt, rhs
 
     def _how_far_ahead(self, size: float, follow: FloatArray) -> float:
@@ -313,7 +399,9 @@ class Relaxation:
 
     def _advance(self, move: FloatArray, ahead: float) -> None:
         """Move, and less far when tr P gets worse by it."""
-        f, nf, nu = self.free, len(self.free), self.nu
+        f, nu = self.free, self.nu
+        nf = len(move) - 2
+        moved = move[:nf] if self.limits is None else move[:nf][self.limits.unit_of]
         missing = abs(self._missing_trace())
         limit = 0.5 * max(abs(self.theta), 1e-3 * abs(self.C.flat[:: self.d + 1]).max())
         scale = min(
@@ -322,9 +410,11 @@ class Relaxation:
             limit / max(abs(move[nf]), 1e-300),
         )
         logit, theta = self.logit.copy(), self.theta
+        if self.limits is not None:
+            scale = self.limits.step_length(logit[f], moved, scale)
         large = self.d > _SMALL
         for _ in range(_MAX_HALVINGS[large]):
-            self.logit[f] = logit[f] + scale * move[:nf]
+            self.logit[f] = logit[f] + scale * moved
             self.theta = theta + scale * move[nf]
             self.nu = nu * np.exp(scale * ahead)
             self._evaluate()
@@ -341,7 +431,8 @@ class Relaxation:
     @property
     def precision(self) -> float:
         """Duality gap of the central path at nu: what further iterations can still gain."""
-        return self.nu * (2 * self.d + len(self.free))
+        n_limits = 0 if self.limits is None else self.limits.most.size
+        return self.nu * (2 * self.d + len(self.free) + n_limits)
 
     def run(self, n_iter: int, target: float = -np.inf, precision: float = 0.0) -> int:
         """Up to n_iter steps; stops at ``upper <= target`` or at the given precision."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index
-from kspan.problem import Choice
+from kspan.problem import Choice, RuledChoice
 from kspan.progress import relative_gap
 from kspan.proofs.check.bounds import Cones, SharedCones, dual_bound
 from kspan.proofs.check.claims import Part
@@ -103,9 +103,16 @@ class Node(Part):
     n_iter: int = 0  # steps spent on it
 
     def keep(self, places: Index, choice: Choice) -> None:
-        """Go on with some of the features, and with another choice on all of them."""
-        self.start = None if self.start is None else self.start.restrict(places)
-        self.features, self.choice = self.features[places], choice.on(places)
+        """Go on with some of the features, and with another choice on all of them.
+
+        And with those of them only that can still be chosen.
+        """
+        inside = choice.on(places)
+        if not inside.is_empty and (left := inside.usable()).size < places.size:
+            places, inside = places[left], inside.on(left)
+        if places.size < self.features.size:
+            self.start = None if self.start is None else self.start.restrict(places)
+        self.features, self.choice = self.features[places], inside
 
     def shrink(self, cut: Screen) -> None:
         """Take out what is settled."""
@@ -285,11 +292,14 @@ class Fork:
             Node(number, node.features, node.choice, node.bound, start, node.shared)
             for number in self.record.children
         )
-        with_it.choice = node.choice.settled(fixed=[place])
+        everything = np.arange(node.features.size)
+        with_it.keep(everything, node.choice.settled(fixed=[place]))
         without.keep(np.delete(np.arange(node.features.size), place), node.choice)
         for child in (with_it, without):
             included = child is with_it
             record = Record(node.record, feature, included, witness=witness, bound=node.bound)
+            if child.choice.is_empty:  # nothing to bound, and `verify` finds that out by itself
+                record.kind = "bound"
             self.children.append((record, child))
 
     def join(self, state: TreeState) -> None:
@@ -315,7 +325,8 @@ class Fork:
         state.records += [moved_record(record) for record, _ in self.children]
         state.witnesses += [replace(w, shared=moved(w.shared, 2)) for w in self.witnesses]
         state.shared_cones += self.new_cones
-        left = [self.node] if self.is_open else [child for _, child in self.children]
+        left = [self.node] if self.is_open else []
+        left += [child for record, child in self.children if record.kind == "open"]
         state.open += [moved_node(node) for node in left]
         state.n_nodes += not self.is_open
         state.n_eigensolves += self.n_eigensolves
@@ -353,7 +364,7 @@ class Keeper:
         require_writable(self.path)
         if not os.path.exists(self.path):
             return None
-        checkpoint = load_file(self.path, (Choice, *Part.known))
+        checkpoint = load_file(self.path, (Choice, RuledChoice, *Part.known))
         if not isinstance(checkpoint, Checkpoint):
             raise ValueError(f"{os.fspath(self.path)} does not hold a checkpoint of a search.")
         if checkpoint.fingerprint != self.fingerprint:

@@ -264,7 +264,7 @@ def prove_by_split(proof: Proof, budgets: Budgets) -> SplitWitness | None:
 
 def choose_inside(variances: FloatArray, size: int, support: Index, choice: Choice) -> Index:
     """Return T: the chosen and the forced features, and those of largest variance."""
-    fixed = choice.settled(fixed=support)
+    fixed = choice.without_rules().settled(fixed=support)
     return fixed.resized(max(size, fixed.include.size)).select(variances)
 
 
@@ -275,7 +275,7 @@ def split_relaxation(
 
     It begins near a support in T.
     """
-    choice = problem.choice
+    choice = problem.choice.without_rules()
     outside = np.setdiff1d(choice.free, inside)
     rewards = problem.covariance.diagonal()[outside] / known.scale
     forced_outside = np.setdiff1d(choice.include, inside).size

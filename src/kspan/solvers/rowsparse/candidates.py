@@ -90,7 +90,7 @@ def on_candidates(
     rng : numpy.random.Generator
     monitor : says when to stop
     """
-    features = _first_candidates(problem, candidate_count(problem), rng)
+    features = problem.choice.whole(_first_candidates(problem, candidate_count(problem), rng))
     best: OnCandidates[Result] | None = None
     value = -np.inf
     for look in range(1, N_LOOKS + 1):
@@ -109,7 +109,7 @@ def on_candidates(
         # Those that step in, and as many of the next ones.
         scores[~problem.choice.coming(features)] = -1.0
         more = top_k(scores, min(2 * problem.choice.size, int((scores > 0).sum())))
-        features = np.union1d(features, more)
+        features = problem.choice.whole(np.union1d(features, more))
     assert best is not None
     return best
 
@@ -153,4 +153,6 @@ def _first_candidates(problem: RowSparseProblem, size: int, rng: np.random.Gener
     for scores, share in zip(wanted, shares, strict=True):
         keys = np.where(problem.choice.coming(chosen), scores, -1.0)
         chosen = np.union1d(chosen, top_k(keys, min(max(share, 0), int((keys >= 0).sum()))))
+    if problem.choice.has_rules:  # so that there is a support among them
+        chosen = np.union1d(chosen, problem.select(wanted[0]))
     return chosen.astype(np.intp)

@@ -138,7 +138,10 @@ def _draw(problem: RowSparseProblem, chosen: Index, size: int, rng: np.random.Ge
         scores[rng.choice(likely, count, replace=False, p=chances)] = 1.0
     scores[chosen] = 2.0
     # Should the draw fall short, `select` fills up.
-    return problem.at(size).select(scores)
+    if size == problem.choice.size:
+        return problem.select(scores)
+    # Rules are for the last draw: so few features may not be able to keep them.
+    return problem.changed(choice=problem.choice.without_rules().resized(size)).select(scores)
 
 
 def dual_set(V: FloatArray, squares: FloatArray, count: int) -> Index:

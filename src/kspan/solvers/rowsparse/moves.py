@@ -90,7 +90,7 @@ def grow(problem: RowSparseProblem, candidate: Candidate) -> Candidate:
     support, choice = candidate.support, problem.choice
     product = problem.covariance.matmat(candidate.weights, support)
     scores = proxy_diagonal(product, candidate.variances)
-    if choice.size > support.size + 1:
+    if choice.size > support.size + 1 or choice.has_rules:
         return problem.refit(problem.changed(choice=choice.settled(support)).select(scores))
     scores[problem.covariance.diagonal() <= 0] = -0.5  # constant features last of all
     keys = np.where(choice.coming(support), scores, -1.0)
@@ -103,7 +103,7 @@ def shrink(problem: RowSparseProblem, candidate: Candidate) -> Candidate:
     """Return the candidate without its worst features, so many that the problem's are left."""
     support, choice = candidate.support, problem.choice
     shares = (candidate.weights**2) @ candidate.variances
-    if choice.size < support.size - 1:
+    if choice.size < support.size - 1 or choice.has_rules:
         scores = placed(shares, support, problem.n_features)
         inside = problem.changed(choice=choice.within(support))
         return problem.refit(inside.select(scores))

@@ -21,8 +21,13 @@ def row_starts(problem: RowSparseProblem, leaders: Leaders) -> list[Candidate]:
     choice, rows = problem.choice, np.abs(leaders.rows)
     found = {}
     for group in _unlike(rows[:, leaders.features], problem.n_components, choice.n_open):
-        led = problem.changed(choice=choice.settled(fixed=leaders.features[group]))
-        support = led.select(rows[group].max(axis=0))
+        scores = rows[group].max(axis=0)
+        if choice.has_rules:  # they may not go together
+            scores[leaders.features[group]] = 2 * scores.max()
+            support = problem.select(scores)
+        else:
+            led = problem.changed(choice=choice.settled(fixed=leaders.features[group]))
+            support = led.select(scores)
         found[support.tobytes()] = support
     return problem.refit_all(list(found.values()))
 

@@ -10,7 +10,7 @@ where Γ_i are the Ritz values left when row i is gone and c_ij is the coupling 
 By Rayleigh-Ritz this is a lower bound on what the swapped support explains, so a positive gain
 is a certain one. The same bound for adding j alone, and Γ_i for removing i alone, cost O(dm)
 and O(km³): only the features that do best in these two are paired. The best few pairs are then
-tried exactly.
+tried exactly. Where rules say which features go together, `insertions.py` does the work.
 
 Passes over the data: two a sweep, for the columns of A at the support and the new features.
 
@@ -28,6 +28,7 @@ from kspan.linalg.selection import top_k
 from kspan.problem import Candidate, RowSparseProblem
 from kspan.problem.problems import STACK_LIMIT
 from kspan.progress import Monitor
+from kspan.solvers.rowsparse.insertions import improve_by_insertions
 
 # How many features are paired in a sweep, at most.
 MAX_OUT, MAX_IN = 64, 512
@@ -60,6 +61,10 @@ def improve_by_swaps(
     n_trials : how many of the best-scored swaps are tried exactly in a sweep
     monitor : told after every sweep, asked after every trial whether to stop
     """
+    if problem.choice.has_rules:
+        return improve_by_insertions(
+            problem, candidate, max_sweeps=max_sweeps, n_trials=n_trials, monitor=monitor
+        )
     for _ in range(max_sweeps):
         better = sweep(problem, candidate, n_trials, monitor)
         if better is None:
