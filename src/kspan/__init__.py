@@ -18,10 +18,12 @@ _HOME = {
     "FitRecord": "kspan.records",
     "NonnegativeProblem": "kspan.problem",
     "NonnegativeSparsePCA": "kspan.estimators",
+    "Panel": "kspan.choosing_k",
     "RowSparseProblem": "kspan.problem",
     "Solution": "kspan.problem.solution",
     "StiefelSparsePCA": "kspan.estimators",
     "as_covariance": "kspan.covariance",
+    "budget_path": "kspan.choosing_k",
     "certify": "kspan.solving",
     "selection_stability": "kspan.choosing_k",
     "solve": "kspan.solving",
@@ -45,6 +47,8 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from kspan.choosing_k import Panel as Panel
+    from kspan.choosing_k import budget_path as budget_path
     from kspan.choosing_k import selection_stability as selection_stability
     from kspan.choosing_k import sparsity_path as sparsity_path
     from kspan.choosing_k import suggest_k as suggest_k

@@ -46,11 +46,14 @@ def upper_band(
     ks : the numbers of features, ascending
     certificates : of problems that differ in k only
     """
-    upper = free_bounds([problem.at(k) for k in ks])
+    problems = [problem.at(k) for k in ks]
+    upper = free_bounds(problems)
+    sizes = [each.choice.size for each in problems]  # under rules it may be less than k
     for certificate in certificates:
-        for place, k in enumerate(ks):
+        for place, k in enumerate(sizes):
             # Without a full-size witness a certificate says nothing about more features.
-            if certificate.path or k <= certificate.n_features_to_select:
+            further = certificate.choice.largest_size if certificate.path else 0
+            if k <= max(further, certificate.n_features_to_select):
                 upper[place] = min(upper[place], certificate.upper_at(k))
     return least_of_more(upper)
 

@@ -14,11 +14,12 @@ from kspan.choosing_k.own_features import (
     component_path,
     own_method,
 )
+from kspan.choosing_k.panel import Panel
 from kspan.choosing_k.result import SparsityPath
 from kspan.choosing_k.walk import choose_supports
 from kspan.covariance import Covariance
 from kspan.linalg.machine import one_blas_thread
-from kspan.problem import Candidate, RowSparseProblem, StiefelProblem, require_count
+from kspan.problem import Candidate, Choice, RowSparseProblem, StiefelProblem, require_count
 from kspan.progress import Callback, Monitor, Status, combine, log_progress, worst
 from kspan.proofs import Certificate
 from kspan.proofs.search.prover import level_of
@@ -52,6 +53,7 @@ def sparsity_path(
     ks: Sequence[int] | None = None,
     include: Features | None = None,
     exclude: Features | None = None,
+    panel: Panel | None = None,
     scale: bool = False,
     covariance: str | None = None,
     solver: str | AnyMethod = "auto",
@@ -94,6 +96,9 @@ def sparsity_path(
         features in each component every k up to 6, then steps of a fifth up to d or 30.
     include, exclude : names, indices or masks, optional
         Features that must, and must not, be chosen; of shared ones.
+    panel : Panel, optional
+        Rules that every choice has to keep, of shared features. k is "at most" then, and the path
+        has those k only at which a support of that size is possible.
     scale : bool, default=False
         Divide every feature by its standard deviation, to work on correlations.
     covariance : {None, "precomputed"}
@@ -143,7 +148,7 @@ def sparsity_path(
     """
     if covariance not in (None, "precomputed"):
         raise ValueError(f"covariance must be None or 'precomputed', got {covariance!r}.")
-    _check_estimator(estimator, disjoint, include, exclude)
+    _check_estimator(estimator, disjoint, include, exclude, panel)
     own = estimator != SHARED
     method = own_method(estimator, solver) if own else as_method(RowSparseProblem, solver, {})
     level = method.proof_level or _path_level(certify, method)
@@ -162,9 +167,11 @@ def sparsity_path(
         with one_blas_thread():
             walk.run(wanted, wanted if prove_at is None else prove_at)
         return component_path(walk, names)
-    smallest = _smallest_problem(A, n_components, include, exclude, names)
-    limits = smallest.choice.size, smallest.choice.features.size
+    smallest = _smallest_problem(A, n_components, include, exclude, panel, names)
+    limits = smallest.choice.size, smallest.choice.most_features
     wanted = _checked_ks(grid_between(*limits) if ks is None else ks, *limits)
+    if smallest.choice.has_rules:
+        wanted = _possible(smallest.choice, wanted, named=ks is not None)
     certify_at = _checked_places(certify_at, wanted)
     A.prepare()
     with one_blas_thread():
@@ -184,9 +191,25 @@ def sparsity_path(
     return _summary(smallest, best, certificates, names, method, stopped, monitor)
 
 
+def _possible(choice: Choice, ks: list[int], *, named: bool) -> list[int]:
+    """Return the numbers of features that supports under rules can have at most.
+
+    Numbers that the user has named are kept; `ValueError` if there is no support.
+    """
+    smaller = {k: choice.resized(k) for k in ks}
+    if not named:
+        sizes = {small.size for small in smaller.values() if not small.is_empty}
+        smaller = {k: choice.resized(k) for k in sorted(sizes)}
+    possible = [k for k, small in smaller.items() if small.has_supports]
+    if named and (lost := sorted(set(ks) - set(possible))):
+        raise ValueError(f"ks holds {lost[0]}: no choice of so few features keeps the rules.")
+    return possible
+
+
 def _check_estimator(
-    estimator: str, disjoint: bool, include: Features | None, exclude: Features | None
-) -> None:
+    estimator: str, disjoint: bool, include: Features | None, exclude: Features | None,
+    panel: Panel | None,
+) -> None:  # fmt: skip
     """Raise `ValueError` about what does not go together."""
     if estimator != SHARED and estimator not in KINDS:
         raise ValueError(f"estimator must be one of {[SHARED, *KINDS]}, got {estimator!r}.")
@@ -194,6 +217,8 @@ def _check_estimator(
         raise ValueError(f"disjoint=True needs estimator='orthonormal', got {estimator!r}.")
     if estimator != SHARED and (include is not None or exclude is not None):
         raise ValueError(f"include and exclude need estimator={SHARED!r}, got {estimator!r}.")
+    if estimator != SHARED and panel is not None and not panel.is_plain:
+        raise ValueError(f"A panel needs estimator={SHARED!r}, got {estimator!r}.")
 
 
 def _path_level(certify: bool | str, method: AnyMethod) -> str | None:
@@ -206,13 +231,14 @@ def _path_level(certify: bool | str, method: AnyMethod) -> str | None:
 
 def _smallest_problem(
     A: Covariance, n_components: int, include: Features | None, exclude: Features | None,
-    names: Sequence[str] | None,
+    panel: Panel | None, names: Sequence[str] | None,
 ) -> RowSparseProblem:  # fmt: skip
     """Return the problem with the fewest features; complains before any work is done."""
     require_count("n_components", n_components, 1)
     inside = feature_indices("include", include, A.n_features, names)
     outside = feature_indices("exclude", exclude, A.n_features, names)
-    return RowSparseProblem(A, n_components, max(n_components, inside.size), inside, outside)
+    rules = Panel() if panel is None else panel
+    return rules.smallest(A, n_components, include=inside, exclude=outside, names=names)
 
 
 def _summary(

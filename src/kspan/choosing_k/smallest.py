@@ -46,7 +46,7 @@ def smallest_support(
     guess_with, solve_with : quick and wanted method
     """
     solved: dict[int, Solution] = {}
-    lower, upper = smallest.choice.size, smallest.choice.features.size
+    lower, upper = smallest.choice.size, smallest.choice.most_features
 
     def reaches(k: int) -> bool:
         if k not in solved:

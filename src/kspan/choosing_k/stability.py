@@ -27,6 +27,7 @@ import numpy as np
 
 from kspan.arrays import FloatArray, Index
 from kspan.choosing_k.features import Features, feature_indices, named_covariance
+from kspan.choosing_k.panel import Panel
 from kspan.covariance import Covariance, DenseCovariance, InMemoryCovariance
 from kspan.covariance.block_kernels import block_slices
 from kspan.covariance.data_covariance import DENSE_PIECE_BYTES, GRAM_LIMIT
@@ -42,8 +43,10 @@ from kspan.solvers.registry import as_method
 from kspan.solving import RandomState, generator, run_method
 
 
-def nogueira(frequencies: FloatArray, k: int, n_resamples: int) -> float:
+def nogueira(frequencies: FloatArray, k: float, n_resamples: int) -> float:
     """Return Nogueira's measure of M supports of k features, from how often each was chosen.
+
+    If they differ in size, k is the mean.
 
     Examples
     --------
@@ -200,6 +203,7 @@ def selection_stability(
     sample_share: float | None = None,
     include: Features | None = None,
     exclude: Features | None = None,
+    panel: Panel | None = None,
     scale: bool = False,
     covariance: str | None = None,
     solver: str | AnyMethod = "ipu",
@@ -222,6 +226,8 @@ def selection_stability(
         Draw this share of the rows without replacement. By default the bootstrap: as many rows
         as there are, with replacement.
     include, exclude : names, indices or masks, optional
+    panel : Panel, optional
+        Rules that every choice has to keep; correlations are those of the drawn rows.
     scale : bool, default=False
         Work on correlations: every resample is standardised by itself.
     covariance : None
@@ -262,11 +268,12 @@ def selection_stability(
     d = data.n_features
     inside = feature_indices("include", include, d, names)
     outside = feature_indices("exclude", exclude, d, names)
-    RowSparseProblem(data, n_components, n_features_to_select, inside, outside)  # checks them
+    rules = (Panel() if panel is None else panel).resolved(d, names)
+    rules.problem(data, n_components, n_features_to_select, include=inside, exclude=outside)
     seed = int(generator(random_state).integers(2**63))
     task = _Task(
-        data, scale, int(n_components), int(n_features_to_select), inside, outside, sample_share,
-        method,
+        data, scale, int(n_components), int(n_features_to_select), inside, outside, rules,
+        sample_share, method,
     )  # fmt: skip
     # Up front, one for each resample: whoever computes it, it is the same.
     rng = np.random.default_rng(seed)
@@ -286,6 +293,7 @@ class _Task:
     n_features_to_select: int
     include: Index
     exclude: Index
+    rules: Panel
     sample_share: float | None
     method: AnyMethod
 
@@ -295,9 +303,10 @@ class _Task:
         # One thread, here as in every process: more would add in another order.
         with one_blas_thread():
             drawn = draw(self.data, self.sample_share, self.scale, rng)
-            problem = RowSparseProblem(
-                drawn, self.n_components, self.n_features_to_select, self.include, self.exclude
-            )
+            problem = self.rules.problem(
+                drawn, self.n_components, self.n_features_to_select, include=self.include,
+                exclude=self.exclude,
+            )  # fmt: skip
             solution = run_method(problem, self.method, Monitor(self.method.name), rng)
         if solution.status is Status.INTERRUPTED:  # the method has caught it
             raise KeyboardInterrupt
@@ -341,9 +350,18 @@ def _summary(
     d, k, M = task.data.n_features, task.n_features_to_select, len(supports)
     counts = np.bincount(np.concatenate(supports), minlength=d)
     frequencies = counts / M
+    size = sum(support.size for support in supports) / M  # k, but for rules
     return Stability(
-        frequencies=frequencies, supports=np.stack(supports), jaccard=mean_jaccard(supports, d),
-        nogueira=nogueira(frequencies, k, M), n_resamples=M, n_components=task.n_components,
+        frequencies=frequencies, supports=_rows(supports), jaccard=mean_jaccard(supports, d),
+        nogueira=nogueira(frequencies, size, M), n_resamples=M, n_components=task.n_components,
         n_features_to_select=k, n_features=d, sample_share=task.sample_share, seed=seed,
         solver=task.method.name, status=status.value, feature_names=names,
     )  # fmt: skip
+
+
+def _rows(supports: Sequence[Index]) -> Index:
+    """Return supports as rows; those with fewer features end with -1."""
+    rows = np.full((len(supports), max(support.size for support in supports)), -1, dtype=np.intp)
+    for row, support in zip(rows, supports, strict=True):
+        row[: support.size] = support
+    return rows

@@ -1,7 +1,7 @@
 """What the estimators share whose components all have the same features."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -14,12 +14,14 @@ from sklearn.utils.validation import validate_data
 
 from kspan.arrays import Index
 from kspan.choosing_k.features import Features, feature_indices
+from kspan.choosing_k.panel import ByFeature, Panel
 from kspan.choosing_k.smallest import guesser_for, smallest_support
 from kspan.covariance import Covariance
 from kspan.covariance.streamed import RowStream, as_rows
 from kspan.estimators.covariance_estimator import CovarianceEstimator, common_constraints
 from kspan.io.numeric import require_numeric
 from kspan.problem import RowSparseProblem, Solution
+from kspan.problem.copies import NEAR, Copies
 from kspan.progress import Monitor
 from kspan.proofs.search.prover import level_of, levels_of
 from kspan.solvers.method import AnyMethod
@@ -41,6 +43,13 @@ class FeatureSparseEstimator(CovarianceEstimator):
         "init": [None, StrOptions(set(STARTS)), "array-like"],
         "include": [None, "array-like"],
         "exclude": [None, "array-like"],
+        "groups": [None, "array-like", Mapping],
+        "group_rule": [None, StrOptions({"together"})],
+        "n_groups": [None, Interval(Integral, 1, None, closed="left")],
+        "max_per_group": [None, Interval(Integral, 1, None, closed="left"), Mapping],
+        "costs": [None, "array-like", Mapping],
+        "budget": [None, Interval(Real, 0, None, closed="neither")],
+        "max_correlation": [None, Interval(Real, 0, 1, closed="right")],
         "certify": ["boolean", StrOptions(set(levels_of(RowSparseProblem)))],
         "n_jobs": [Integral, None],
         **common_constraints(RowSparseProblem),
@@ -54,6 +63,13 @@ class FeatureSparseEstimator(CovarianceEstimator):
     init: str | NDArray[np.floating] | None = None
     include: Features | None = None
     exclude: Features | None = None
+    groups: ByFeature | None = None
+    group_rule: str | None = None
+    n_groups: int | None = None
+    max_per_group: int | Mapping[Any, int] | None = None
+    costs: ByFeature | None = None
+    budget: float | None = None
+    max_correlation: float | None = None
     certify: bool | str = False
     n_jobs: int | None = None
 
@@ -118,7 +134,21 @@ class FeatureSparseEstimator(CovarianceEstimator):
             )
         self.n_features_to_select_ = problem.n_features_to_select
         self._keep(covariance, replace(solution, solver=method.name))
+        self._warn_about_copies(covariance, solution.support)
         return self
+
+    def _warn_about_copies(self, covariance: Covariance, support: Index) -> None:
+        """Warn when most of the choice is near copies of a few features; not if it costs a read."""
+        if self.max_correlation is not None or covariance.reads_are_costly:
+            return
+        copies = Copies.of(covariance.submatrix(support))
+        if copies.is_most:
+            warnings.warn(
+                f"{copies.n_copied} of the {copies.n_features} chosen features are near copies of "
+                f"another one (correlation above {NEAR}, up to {copies.largest:.4f}): they measure "
+                "the same thing. max_correlation=0.95 leaves them out.",
+                stacklevel=6,
+            )
 
     def _choose(
         self, covariance: Covariance, method: AnyMethod, monitor: Monitor
@@ -130,16 +160,17 @@ class FeatureSparseEstimator(CovarianceEstimator):
         exclude = self._feature_indices("exclude", d)
         seed = self._seed()
 
-        def problem_at(size: int) -> RowSparseProblem:
-            return RowSparseProblem(covariance, m, size, include, exclude)
+        panel, names = Panel.of(self), getattr(self, "feature_names_in_", None)
+        rules: dict[str, Any] = {"include": include, "exclude": exclude, "names": names}
 
         def wanted(problem: RowSparseProblem) -> Solution:
             rng = np.random.default_rng(seed)
             return run_method(problem, method, monitor.inner(method.name), rng)
 
-        if k is None:
-            return self._fewest(problem_at(max(m, include.size)), method, wanted, monitor)
-        problem = problem_at(int(k * d) if k < 1 else k)
+        if k is None and not panel.says_how_many:
+            return self._fewest(panel.smallest(covariance, m, **rules), method, wanted, monitor)
+        k = int(k * d) if k is not None and k < 1 else k
+        problem = panel.problem(covariance, m, k, **rules)
         if self.covariance == "precomputed":
             covariance.leading(m)  # whatever the solver: this finds a large A that is not PSD
         return problem, wanted(problem)
@@ -157,7 +188,7 @@ class FeatureSparseEstimator(CovarianceEstimator):
             guess_with=guesser_for(method, monitor.inner("guess", quiet=True)),
             solve_with=wanted,
         )
-        most = problem.choice.features.size
+        most = problem.choice.most_features
         if problem.choice.size == most and solution.objective < target * (1 - 1e-9):
             warnings.warn(
                 f"The {most} features that may be chosen reach a share of "

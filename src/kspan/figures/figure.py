@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from kspan.arrays import FloatArray, Index
+from kspan.choosing_k.panel import Panel
 from kspan.proofs import Certificate
 from kspan.records import FitRecord
 
@@ -109,7 +110,11 @@ def shared_choice(estimator: Any, X: Any, needs: str, instead: str) -> dict[str,
             f"{type(estimator).__name__} has others for each. Use FeatureSparsePCA."
         )
     _require_data(X, needs, instead)
-    return {name: asked[name] for name in _CHOICE}
+    panel = Panel.of(asked)
+    names = getattr(estimator, "feature_names_in_", None)
+    if not panel.is_plain:
+        panel = panel.resolved(estimator.n_features_in_, names)
+    return {"panel": panel, **{name: asked[name] for name in _CHOICE}}
 
 
 def own_choice(estimator: Any, X: Any, needs: str, instead: str) -> dict[str, Any]:

@@ -148,6 +148,11 @@ class Choice:
         return 0 < self.n_open < self.free.size
 
     @property
+    def has_supports(self) -> bool:
+        """Whether there is a support."""
+        return not self.is_empty
+
+    @property
     def has_rules(self) -> bool:
         """Whether more is asked of a support than its size and single features."""
         return False
@@ -155,6 +160,11 @@ class Choice:
     @property
     def largest_size(self) -> int:
         """The largest number of features for which what is known of this choice holds."""
+        return self.features.size
+
+    @property
+    def most_features(self) -> int:
+        """The most features that could be asked for."""
         return self.features.size
 
     def usable(self) -> Index:
@@ -172,6 +182,10 @@ class Choice:
     def whole(self, features: Index) -> Index:
         """Return features with all that are chosen together with them."""
         return features
+
+    def apart(self, features: Index) -> Mask | None:
+        """Return which pairs of some features are in no support together; None: no pair is."""
+        return None
 
     def linear_limits(self) -> "LinearLimits | None":
         """Return limits on the relaxed choice of the free features; None for k of them."""

@@ -59,6 +59,16 @@ def explained_at_least(
     return max(float(value - rounding - (1 + (8 * m * k + 64) * UNIT) * errors), 0.0)
 
 
+def require_sizes(m: int, k: int, d: int) -> None:
+    """Raise `ValueError` unless 1 ≤ m ≤ k ≤ d."""
+    if not 1 <= m <= d:
+        raise ValueError(f"n_components={m} must be between 1 and n_features={d}.")
+    if not m <= k <= d:
+        raise ValueError(
+            f"n_features_to_select={k} must be between n_components={m} and n_features={d}."
+        )
+
+
 @dataclass(frozen=True, init=False, eq=False)
 class RowSparseProblem(HasChoice):
     r"""Find k features whose m principal components explain the most variance.
@@ -112,12 +122,7 @@ class RowSparseProblem(HasChoice):
         if given is not None and len(include) + len(exclude):
             raise ValueError("include and exclude are parts of the Choice that was given.")
         k = as_count("n_features_to_select", given.size if given else n_features_to_select)
-        if not 1 <= m <= d:
-            raise ValueError(f"n_components={m} must be between 1 and n_features={d}.")
-        if not m <= k <= d:
-            raise ValueError(
-                f"n_features_to_select={k} must be between n_components={m} and n_features={d}."
-            )
+        require_sizes(m, k, d)
         choice = Choice.of(d, k, include, exclude) if given is None else given.at_least(m)
         if choice.n_features != d or choice.is_empty:
             raise ValueError(f"The choice has no {k} of the {d} features.")

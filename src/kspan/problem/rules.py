@@ -238,10 +238,8 @@ class RuledChoice(Choice):
     def _require_possible(self, names: Sequence[object]) -> None:
         """Raise `ValueError` with the reason when there is no support at all."""
         forced, count = self.forced, int(self.forced.sum())
-        if self.possible:
-            chosen = self._greedy(-self._free.sizes.astype(float), np.ones(self.n_features))
-            if chosen.size >= self.least or self._exactly(np.ones(self.n_features)) is not None:
-                return
+        if self.has_supports:
+            return
         what = f"the {count} feature{'s' if count > 1 else ''} of include"
         whole = (
             f"{what} (with their groups)" if np.unique(self.units).size < self.n_features else what
@@ -278,9 +276,23 @@ class RuledChoice(Choice):
         return not self.possible
 
     @property
+    def has_supports(self) -> bool:
+        """Whether there is a support: by trying and, if that fails, by integer programming."""
+        if not self.possible:
+            return False
+        anything = np.ones(self.n_features)
+        chosen = self._greedy(-self._free.sizes.astype(float), anything)
+        return chosen.size >= self.least or self._exactly(anything) is not None
+
+    @property
     def has_rules(self) -> bool:
         """Whether rules leave something to choose: not all that is free goes together."""
         return self.has_options
+
+    @property
+    def most_features(self) -> int:
+        """See `Choice.most_features`."""
+        return self.resized(self.n_features).size
 
     @property
     def largest_size(self) -> int:
@@ -310,6 +322,26 @@ class RuledChoice(Choice):
     def whole(self, features: Index) -> Index:
         """See `Choice.whole`."""
         return np.flatnonzero(np.isin(self.units, self.units[features]))
+
+    def apart(self, features: Index) -> Mask | None:
+        """See `Choice.apart`: in conflict, of a group of which one may be chosen, or too costly."""
+        names, unit_of = np.unique(self.units, return_inverse=True)
+        units = unit_of[features]
+        pairs = unit_of[self.conflicts]
+        near = sparse.csr_array(
+            (np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(names.size, names.size)
+        )
+        block = near[units][:, units].toarray() > 0
+        found: Mask = block | block.T
+        if self.caps.size:
+            single = (self.groups >= 0) & (self.caps[self.groups] <= 1)
+            groups = np.where(single, self.groups, -1)[features]
+            found |= (groups[:, None] == groups) & (groups >= 0)
+        if self.budget < inf:
+            costs = self.costs[features]
+            found |= costs[:, None] + costs > self.budget * (1 + BOUND_SLACK)
+        found &= units[:, None] != units
+        return found if found.any() else None
 
     def linear_limits(self) -> LinearLimits:
         """See `Choice.linear_limits`: numbers, costs, groups, and cliques of conflicts."""
@@ -513,6 +545,10 @@ class RuledChoice(Choice):
     def resized(self, size: int) -> "RuledChoice":
         """Return the same rules for another number of features."""
         return replace(self, asked=size)._closed()
+
+    def with_budget(self, budget: float) -> "RuledChoice":
+        """Return the same rules with another budget."""
+        return replace(self, budget=budget)._closed()
 
     # --- all of it, and its neighbours
 

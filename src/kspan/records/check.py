@@ -12,6 +12,7 @@ from kspan.arrays import FloatArray, Index
 from kspan.choosing_k import ComponentPath, SparsityPath
 from kspan.choosing_k.band import upper_band
 from kspan.choosing_k.own_features import OwnFeatures
+from kspan.choosing_k.panel import Panel
 from kspan.covariance import Covariance
 from kspan.io import open_data
 from kspan.linalg.rounding import UNIT
@@ -21,6 +22,7 @@ from kspan.problem import (
     NonnegativeProblem,
     Patterns,
     RowSparseProblem,
+    RuledChoice,
     StiefelProblem,
     adjusted_variances,
     default_nonzero_coefs,
@@ -101,6 +103,7 @@ class Check:
         self.loose = LOOSE[record.dtype]
         self.d, self.m = covariance.n_features, record.loadings.shape[1]
         self.plain: FloatArray | None = None
+        self._ruled: RowSparseProblem | None = None  # with as many features as rules allow
         if record.pca_variance is not None or record.path is not None:
             self.plain = covariance.leading(self.m).values
 
@@ -225,7 +228,11 @@ class Check:
         record, asked = self.record, self.record.parameters
         if not record.is_row_sparse or asked["n_features_to_select"] is not None:
             return
+        if self.panel.says_how_many:
+            return
         share, n_allowed = asked["explained_share"], self.d - len(asked["exclude"] or [])
+        if not self.panel.is_plain:
+            n_allowed = self.problem_at(None).choice.most_features
         need(0 < share <= 1, "explained_share: not a share")
         # With all features, or cut short, a fit may fall short of it. What is proved was found.
         cut_short = Status(record.status).stopped_early and not record.certificates
@@ -279,11 +286,15 @@ class Check:
     def choice(self, what: str, support: Index, k: int | None = None) -> None:
         """As many features as were asked for, and those that had to be."""
         asked = self.record.parameters
+        if self.record.is_row_sparse and not self.panel.is_plain:
+            k = self.asked_size() if k is None else k
+            wrong = self.problem_at(k).choice.objection(support)
+            need(wrong is None, f"{what}: {wrong}")
+            return
         need(np.isin(asked.get("include") or [], support).all(), f"{what}: without one to include")
         need(not np.isin(asked.get("exclude") or [], support).any(), f"{what}: with one to exclude")
         if k is None and self.record.is_row_sparse:
-            k = asked["n_features_to_select"]
-            k = int(k * self.d) if isinstance(k, float) and k < 1 else k
+            k = self.asked_size()
         need(k is None or support.size == k, f"{what}: not {k} features")
 
     # --- proofs
@@ -393,7 +404,7 @@ class Check:
         if not record.certificates:
             return []
         if record.is_row_sparse:
-            return [self.problem_at(record.support.size)]
+            return [self.problem_at(self.size_proved())]
         if record.estimator == JOINT:
             counts = asked.get("n_nonzero_coefs"), asked.get("n_nonzero_total")
             disjoint = bool(asked.get("disjoint"))
@@ -427,11 +438,36 @@ class Check:
         found: str | None = asked["deflation"] or options.get("deflation") or by_default
         return found
 
-    def problem_at(self, k: int) -> RowSparseProblem:
-        """Return the problem with k features."""
-        asked = self.record.parameters
-        forced = asked["include"] or (), asked["exclude"] or ()
-        return RowSparseProblem(self.covariance, self.m, k, *forced)
+    @property
+    def panel(self) -> Panel:
+        """The rules about which features go together."""
+        return Panel.of(self.record.parameters)
+
+    def asked_size(self) -> int | None:
+        """Return k as it was asked for, as a number of features."""
+        k = self.record.parameters["n_features_to_select"]
+        return int(k * self.d) if isinstance(k, float) and k < 1 else k
+
+    def size_proved(self) -> int | None:
+        """Return the k that the certificate is about: under rules there may be fewer features."""
+        if self.panel.is_plain:
+            return int(self.record.support.size)
+        k, proofs = self.asked_size(), self.record.certificates
+        found = k is None and not self.panel.says_how_many and proofs
+        return _size_of(proofs[0]) if found else k
+
+    def problem_at(self, k: int | None) -> RowSparseProblem:
+        """Return the problem with k features, or with as many as rules allow."""
+        asked, panel = self.record.parameters, self.panel
+        forced = {"include": asked["include"] or (), "exclude": asked["exclude"] or ()}
+        if panel.is_plain:
+            return panel.problem(self.covariance, self.m, k, **forced)
+        try:
+            if self._ruled is None:  # correlations are looked at once
+                self._ruled = panel.problem(self.covariance, self.m, None, **forced)
+            return self._ruled if k is None else self._ruled.at(k)
+        except ValueError as error:
+            raise CertificateError(f"parameters: {error}") from None
 
     def path(self, path: SparsityPath) -> str:
         """What other numbers of features explain, and what they cannot exceed."""
@@ -448,7 +484,7 @@ class Check:
         if isinstance(path, ComponentPath):
             return self.component_path(path)
         for proof in path.certificates:
-            verify(self.problem_at(proof.n_features_to_select), proof)
+            verify(self.problem_at(_size_of(proof)), proof)
             self.told(proof, RowSparseProblem)
         ks = [int(k) for k in path.k]
         uppers = upper_band(self.problem_at(ks[0]), ks, path.certificates)
@@ -551,6 +587,12 @@ def not_checked(record: "FitRecord", *, named: bool) -> str:
     if record.stability is not None:
         names.append("stability")
     return f"{NOT_CHECKED}: {', '.join(names)}"
+
+
+def _size_of(proof: Certificate) -> int:
+    """Return the k that a proof was asked for; rules may leave less of it."""
+    choice = proof.choice
+    return choice.asked if isinstance(choice, RuledChoice) else proof.n_features_to_select
 
 
 def unread_parameters(record: "FitRecord") -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
+from kspan.choosing_k.panel import Panel
 from kspan.covariance import Covariance, as_covariance, require_built_as
 from kspan.io import RowSource
 from kspan.io.table import fits_float32
@@ -68,8 +69,14 @@ def some_scores(
 
 def plain_parameters(estimator: Any, n_features: int) -> dict[str, Any]:
     """Return the parameters as plain numbers and texts; features by their places."""
-    found = {}
-    for name, value in sorted(estimator.get_params().items()):
+    found, asked = {}, estimator.get_params()
+    if "groups" in asked:
+        names = getattr(estimator, "feature_names_in_", None)
+        panel = Panel.of(asked).resolved(n_features, names)
+        asked |= {name: getattr(panel, name) for name in Panel.names()}
+        if panel.costs is not None:
+            asked["costs"] = [float(cost) for cost in panel.costs]
+    for name, value in sorted(asked.items()):
         if name in ("include", "exclude"):
             places = None if value is None else estimator._feature_indices(name, n_features)
             found[name] = None if places is None else [int(place) for place in places]

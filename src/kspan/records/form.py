@@ -52,6 +52,13 @@ PARAMETERS: dict[str, Any] = {
     "explained_share": float,
     "include": list[int] | None,
     "exclude": list[int] | None,
+    "groups": list[str | None] | None,
+    "group_rule": str | None,
+    "n_groups": int | None,
+    "max_per_group": int | dict[str, int] | None,
+    "costs": list[float] | None,
+    "budget": float | int | None,
+    "max_correlation": float | int | None,
     "n_nonzero_coefs": int | list[int] | None,
     "n_nonzero_total": int | None,
     "disjoint": bool,
@@ -167,7 +174,8 @@ def require_path(path: SparsityPath, d: int) -> None:
     require_length("path: supports", path.supports, t, "number of features")
     shared = not isinstance(path, ComponentPath)
     for k, support in zip(path.k, path.supports, strict=True):
-        need(not shared or support.size == k, f"path, k={k}: not {k} features")
+        # Under rules it may have fewer: the check of the record knows them.
+        need(not shared or support.size <= k, f"path, k={k}: not {k} features")
         require_features(f"path, k={k}", support, d)
     if isinstance(path, ComponentPath):
         require_component_path(path)
@@ -202,8 +210,9 @@ def require_stability(stability: Stability, d: int) -> None:
     need(((shares >= 0) & (shares <= 1)).all(), "stability: frequencies are no shares")
     require_counts(stability, "n_resamples", "n_components", "n_features_to_select",
                    what="stability")  # fmt: skip
-    shape = stability.n_resamples, stability.n_features_to_select
-    require_shape("stability: supports", stability.supports, shape)
+    rows, most = stability.supports.shape, stability.n_features_to_select
+    need(len(rows) == 2 and rows[0] == stability.n_resamples and rows[1] <= most,
+         "stability: supports have a wrong shape")  # fmt: skip
     for name in ("jaccard", "nogueira"):
         need(np.isfinite(getattr(stability, name)), f"stability: {name} is not finite")
     need(stability.status in STATUSES, f"stability: status {stability.status!r} is none")

@@ -56,6 +56,8 @@ _TRACE_WEIGHT = 2.0  # of an error of tr P in the distance from the path
 _SMALL = 100  # features up to which an evaluation is cheap and every step is made with care
 _TRACE_SLACK = (0.1, 0.3)  # an error of tr P that a step may make: small and large matrices
 _MAX_HALVINGS = (6, 4)
+NEIGHBOURHOOD = 20.0  # slacks times multipliers are within this factor of nu
+LARGEST_LOSS = 0.95  # of a slack or a multiplier, that a step may take away
 
 
 @dataclass(frozen=True)
@@ -96,12 +98,20 @@ def _leading_part(W: FloatArray, rank: int = 48) -> tuple[FloatArray, FloatArray
     return values, basis @ vectors
 
 
+def _most(values: FloatArray, change: FloatArray, scale: float) -> float:
+    """Return the longest step that leaves every value a share of itself."""
+    falls = change < 0
+    longest = LARGEST_LOSS * values[falls] / -change[falls]
+    return min(scale, float(longest.min(initial=np.inf)))
+
+
 class _Barrier:
     """Limits ``G z <= h`` on shares of units, in the place of ``sum z = k``.
 
-    They add ``nu sum log(h - G z)`` to the objective: with slacks s and ``mu = nu / s`` its
-    gradient in z is ``-G' mu``, its Hessian ``-nu G' Diag(s)^{-2} G``. Features of a unit have one
-    logit.
+    They add ``nu sum log(h - G z)`` to the objective. Slacks s and multipliers mu are unknowns of
+    their own, with ``G z + s = h`` and ``s mu = nu`` in the end; the gradient in z is ``-G' mu``,
+    and without the changes of both the Newton matrix has ``-G' Diag(mu / s) G`` more. Features of a
+    unit have one logit.
     """
 
     def __init__(self, limits: LinearLimits):
@@ -128,19 +138,40 @@ class _Barrier:
                 z = np.where(row > 0, z * (share * most / used), z)
         return z
 
-    def slack(self, logit: FloatArray) -> FloatArray:
-        """Return what the limits leave."""
-        z = 1 / (1 + np.exp(-np.clip(logit[self.first_of], -300, 300)))
-        left: FloatArray = self.most - self.rows @ z
-        return left
+    def shares(self, logit: FloatArray) -> FloatArray:
+        """Return z of the units."""
+        z: FloatArray = 1 / (1 + np.exp(-np.clip(logit[self.first_of], -300, 300)))
+        return z
 
-    def step_length(self, logit: FloatArray, move: FloatArray, scale: float) -> float:
-        """Return a step after which every limit has some of its slack left."""
-        least = 0.05 * self.slack(logit)
-        for _ in range(30):
-            if (self.slack(logit + scale * move) > least).all():
-                break
-            scale *= 0.7
+    def centre(self, logit: FloatArray, nu: float) -> None:
+        """Begin with the slacks that there are, and multipliers that fit them."""
+        self.slack = np.maximum(self.most - self.rows @ self.shares(logit), 1e-3 * self.most)
+        self.mu = nu / self.slack
+
+    def off_centre(self, nu: float) -> float:
+        """How far slacks times multipliers are from nu."""
+        return float(np.abs(self.slack * self.mu / nu - 1).max())
+
+    def advance(
+        self, logit: FloatArray, move: FloatArray, scale: float, nu: float, ahead: float
+    ) -> float:
+        """Move slacks and multipliers; return a step that leaves each of them a share.
+
+        Parameters
+        ----------
+        logit, move : of the free features
+        scale : the longest step
+        nu, ahead : and the change of its logarithm
+        """
+        s, mu, z = self.slack, self.mu, self.shares(logit)
+        moved = self.rows @ (z * (1 - z) * move[self.first_of])
+        slack_change = self.most - self.rows @ z - s - moved
+        change = nu / s * (1 + ahead) - mu - mu / s * slack_change
+        scale, own = _most(s, slack_change, scale), _most(mu, change, 1.0)
+        self.slack = s + scale * slack_change
+        # Those that went too far from the path would hold all others up.
+        fits = nu * np.exp(scale * ahead) / self.slack
+        self.mu = np.clip(mu + own * change, fits / NEIGHBOURHOOD, fits * NEIGHBOURHOOD)
         return scale
 
     def add_to(
@@ -151,14 +182,17 @@ class _Barrier:
         fold = np.zeros((nf + 2, n + 2))
         fold[:nf, :n] = self.gather
         fold[nf, n] = 1.0
-        kkt, rhs = fold.T @ kkt @ fold, fold.T @ rhs
+        if n < nf:
+            kkt = fold.T @ kkt @ fold
+        rhs = fold.T @ rhs
         first = self.first_of
         w = z[first] * z1[first]
-        s = np.maximum(self.most - self.rows @ z[first], 1e-100)
-        pull = w * (self.rows.T @ (nu / s))
-        G = self.rows * w / s[:, None]
-        kkt[:n, :n] -= nu * (G.T @ G)
-        rhs[:n] += pull[:, None]
+        G, s = self.rows * w, self.slack
+        missing = self.most - self.rows @ z[first] - s
+        kkt[:n, :n] -= (G.T * (self.mu / s)) @ G
+        rhs[:n, 0] += G.T @ ((nu - self.mu * missing) / s)
+        rhs[:n, 1] += G.T @ (nu / s)
+        kkt[n + 1] = kkt[:, n + 1] = 0.0
         kkt[n + 1, n + 1] = 1.0  # eta is zero
         rhs[n + 1] = 0.0
         return kkt, rhs
@@ -208,6 +242,8 @@ class Relaxation:
             self.logit = start.logit.copy()
             self.theta, self.nu = start.theta, start.nu
             self._rescale()
+        if self.limits is not None:
+            self.limits.centre(self.logit[self.free], self.nu)
         self._factor: FloatArray | None = None
         # The last Newton matrix, in (logits of the free features, theta, eta).
         self.kkt: FloatArray | None = None
@@ -359,6 +395,8 @@ class Relaxation:
         # Off the path when the logits have to move or the trace is wrong.
         wrong = _TRACE_WEIGHT * abs(self._missing_trace())
         size = max(float(np.abs(correct[:-2]).max()), wrong)
+        if self.limits is not None:
+            size = max(size, 0.25 * self.limits.off_centre(self.nu))
         ahead = self._how_far_ahead(size, follow)
         self._advance(correct + ahead * follow, ahead)
         self.centrality = size
@@ -411,7 +449,7 @@ class Relaxation:
         )
         logit, theta = self.logit.copy(), self.theta
         if self.limits is not None:
-            scale = self.limits.step_length(logit[f], moved, scale)
+            scale = self.limits.advance(logit[f], moved, scale, nu, ahead)
         large = self.d > _SMALL
         for _ in range(_MAX_HALVINGS[large]):
             self.logit[f] = logit[f] + scale * moved
