@@ -295,6 +295,7 @@ def low_rank(rank, n_samples=30, n_features=6):
     return factors + 1.0
 
 
+@pytest.mark.filterwarnings("ignore:.*near copies")
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize(
     "layout",
@@ -340,6 +341,7 @@ def test_rank_of_few_samples():
     )
 
 
+@pytest.mark.filterwarnings("ignore:.*near copies")
 def test_rank_of_duplicates(X):
     with pytest.warns(UserWarning, match="rank of the covariance, which is 1"):
         small(2, 3).fit(X[:, [0, 0, 0, 0]])

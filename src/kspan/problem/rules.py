@@ -83,7 +83,7 @@ class RuledChoice(Choice):
     --------
     >>> import numpy as np
     >>> choice = RuledChoice.of(4, 3, costs=[1.0, 2.0, 3.0, 4.0], budget=5.0)
-    >>> choice.select(np.array([0.1, 0.2, 0.6, 0.7]))
+    >>> choice.select(np.array([0.1, 0.3, 0.6, 0.65]))
     array([1, 2])
     """
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 import numpy as np
 
 from kspan.choosing_k import ComponentPath, SparsityPath, Stability
+from kspan.choosing_k.panel import Panel
 from kspan.problem import default_nonzero_coefs
 from kspan.progress import Status
 from kspan.proofs import Certificate, CertificateError
@@ -119,7 +120,7 @@ def require_form(record: "FitRecord") -> None:
     for number, proof in enumerate(record.certificates):
         require_certificate(proof, f"certificate {number + 1}")
     if record.path is not None:
-        require_path(record.path, d)
+        require_path(record.path, d, ruled=has_rules(record.parameters))
     if record.stability is not None:
         require_stability(record.stability, d)
 
@@ -164,7 +165,12 @@ def require_certificate(proof: Certificate, what: str) -> None:
     need(proof.weights.ndim == 2, f"{what}: weights are no matrix")
 
 
-def require_path(path: SparsityPath, d: int) -> None:
+def has_rules(asked: dict[str, Any]) -> bool:
+    """Say whether features have to keep rules: k is "at most" then."""
+    return any(asked.get(name) is not None for name in Panel.names())
+
+
+def require_path(path: SparsityPath, d: int, *, ruled: bool) -> None:
     """As many of everything as there are numbers of features."""
     need(path.n_features == d, "path: of other data")
     t = path.k.size
@@ -174,8 +180,8 @@ def require_path(path: SparsityPath, d: int) -> None:
     require_length("path: supports", path.supports, t, "number of features")
     shared = not isinstance(path, ComponentPath)
     for k, support in zip(path.k, path.supports, strict=True):
-        # Under rules it may have fewer: the check of the record knows them.
-        need(not shared or support.size <= k, f"path, k={k}: not {k} features")
+        right = support.size <= k if ruled else support.size == k
+        need(not shared or right, f"path, k={k}: not {k} features")
         require_features(f"path, k={k}", support, d)
     if isinstance(path, ComponentPath):
         require_component_path(path)
