@@ -136,7 +136,7 @@ def check_sketch(case):
 
 def check_frame(case):
     derived, base = case.derived, case.base
-    for name in ("n_features", "n_samples", "dtype", "kind", "reads_are_costly"):
+    for name in ("n_features", "n_samples", "dtype", "kind", "reads_are_costly", "weights_digest"):
         assert getattr(derived, name) == getattr(base, name)
     if case.form == "matrix":
         assert derived.mean is None
@@ -201,7 +201,7 @@ CHECKS = {
     check_sketch: {"sketch"},
     check_frame: {
         "n_features", "n_samples", "dtype", "kind", "mean", "scale", "standardised",
-        "reads_are_costly",
+        "reads_are_costly", "weights_digest",
     },
     check_counts: {"n_passes", "n_grams", "prepare", "ensure_psd"},
     check_fingerprint: {"fingerprint"},

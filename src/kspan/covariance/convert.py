@@ -13,8 +13,14 @@ from kspan.covariance.dense_data import DenseDataCovariance
 from kspan.covariance.interface import Covariance, Kind
 from kspan.covariance.matrix import DenseCovariance
 from kspan.covariance.sparse_data import SparseDataCovariance
+from kspan.covariance.weights import Weights
 from kspan.io import RowSource, open_data
 from kspan.io.table import not_finite
+
+# Why it is refused.
+GIVEN_WITH_WEIGHTS = (
+    "sample_weight needs data: a covariance has no rows left to weigh. Weigh them when it is made."
+)
 
 
 def as_covariance(
@@ -25,6 +31,7 @@ def as_covariance(
     ddof: int = 1,
     feature_names: Sequence[str] | None = None,
     block_bytes: int | None = None,
+    sample_weight: Any = None,
 ) -> Covariance:
     """Turn data, or a covariance matrix, into what every kspan method works on.
 
@@ -47,6 +54,10 @@ def as_covariance(
         Used in error messages; by default those that X has.
     block_bytes : int, optional
         About how large a block of rows may be, of data that is read in blocks.
+    sample_weight : array of shape (n_samples,), or float, optional
+        What each row counts: the mean is ``Σ w x / Σ w``, and products are divided by ``Σ w -
+        ddof``. Whole numbers are the same as repeating rows, zero as leaving them out. Only for
+        data.
 
     Returns
     -------
@@ -60,8 +71,13 @@ def as_covariance(
     >>> A = as_covariance(np.array([[1.0, 2.0], [3.0, 2.0], [5.0, 2.0]]))
     >>> A.diagonal()
     array([4., 0.])
+    >>> B = as_covariance(np.array([[1.0, 2.0], [5.0, 2.0]]), sample_weight=[2, 1])
+    >>> B.mean.round(3), B.diagonal().round(3)
+    (array([2.333, 2.   ]), array([5.333, 0.   ]))
     """
     if isinstance(X, Covariance):
+        if sample_weight is not None:
+            raise ValueError(GIVEN_WITH_WEIGHTS)
         return X
     if not isinstance(scale, bool | np.bool_):
         scale = _given_scale(scale)
@@ -72,14 +88,18 @@ def as_covariance(
     if data.rows is not None:
         if block_bytes is not None:
             data.rows.block_bytes = max(int(block_bytes), 1)
-        return _from_rows(data.rows, scale=scale, ddof=ddof)
+        return _from_rows(data.rows, scale=scale, ddof=ddof, sample_weight=sample_weight)
     X = _as_floats(data.values)
     feature_names = data.feature_names if feature_names is None else feature_names
     if kind == "covariance":
         if scale is not False:
             raise ValueError("scale=True needs data; divide a covariance by its scales yourself.")
+        if sample_weight is not None:
+            raise ValueError(GIVEN_WITH_WEIGHTS)
         return _from_matrix(X, feature_names)
-    return _from_data(X, scale=scale, ddof=ddof, feature_names=feature_names)
+    return _from_data(
+        X, scale=scale, ddof=ddof, feature_names=feature_names, sample_weight=sample_weight
+    )
 
 
 def _given_scale(scale: Any) -> NDArray[np.float64]:
@@ -157,13 +177,15 @@ def _from_matrix(A: Any, feature_names: Sequence[str] | None) -> DenseCovariance
 
 
 def _from_data(
-    X: Any, *, scale: bool | NDArray[np.float64], ddof: int, feature_names: Sequence[str] | None
-) -> DataCovariance:
+    X: Any, *, scale: bool | NDArray[np.float64], ddof: int, feature_names: Sequence[str] | None,
+    sample_weight: Any,
+) -> DataCovariance:  # fmt: skip
     _require_shape(X.shape, ddof, scale)
+    weights = None if sample_weight is None else Weights.of(sample_weight, X.shape[0], ddof)
     measure = (
         SparseDataCovariance.measure if scipy.sparse.issparse(X) else DenseDataCovariance.measure
     )
-    covariance = measure(X, scale=scale, ddof=ddof)
+    covariance = measure(X, scale=scale, ddof=ddof, weights=weights)
     if not np.isfinite(covariance.diagonal()).all():
         raise ValueError(_describe_not_finite(X, feature_names))
     covariance.require_variance()
@@ -171,10 +193,11 @@ def _from_data(
 
 
 def _from_rows(
-    rows: RowSource, *, scale: bool | NDArray[np.float64], ddof: int
+    rows: RowSource, *, scale: bool | NDArray[np.float64], ddof: int, sample_weight: Any
 ) -> ChunkedCovariance:
     _require_shape(rows.shape, ddof, scale)
-    covariance = ChunkedCovariance.measure(rows, scale=scale, ddof=ddof)
+    weights = None if sample_weight is None else Weights.of(sample_weight, rows.shape[0], ddof)
+    covariance = ChunkedCovariance.measure(rows, scale=scale, ddof=ddof, weights=weights)
     if not np.isfinite(covariance.diagonal()).all():
         raise ValueError(
             "The variances overflow: the data is too large. Divide it by a constant first."

@@ -61,6 +61,11 @@ class DerivedCovariance(Covariance):
         return self.base.n_grams
 
     @property
+    def weights_digest(self) -> str | None:
+        """That of the data behind it."""
+        return self.base.weights_digest
+
+    @property
     def reads_are_costly(self) -> bool:
         """Whether those of what it is made from are."""
         return self.base.reads_are_costly

@@ -58,6 +58,11 @@ class Covariance(ABC):
     sketch: tuple[FloatArray, FloatArray] | None = None
     _pairs: EigenPairs | None = None
 
+    @property
+    def weights_digest(self) -> str | None:
+        """A SHA-256 of the weights of the rows; None if each counts once."""
+        return None
+
     @abstractmethod
     def diagonal(self) -> FloatArray:
         """Return the variances of the features, exactly zero for constant ones."""

@@ -65,10 +65,10 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
     verbose: int | bool = 0
     random_state: Any = None
 
-    def _as_covariance(self, X: Any, reset: bool) -> Covariance:
+    def _as_covariance(self, X: Any, reset: bool, sample_weight: Any = None) -> Covariance:
         precomputed = self.covariance == "precomputed"
         if isinstance(X, Covariance):
-            return self._taken(X, reset=reset)
+            return as_covariance(self._taken(X, reset=reset), sample_weight=sample_weight)
         data = open_data(X, load_bytes=np.inf if precomputed else 0)
         if data.rows is not None and self.verbose:
             data.rows.on_rows = log_reading
@@ -84,11 +84,16 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
         if precomputed:
             if self.scale:
                 raise ValueError("scale=True needs data, not covariance='precomputed'.")
-            return as_covariance(values, kind="covariance", feature_names=names)
+            return as_covariance(
+                values, kind="covariance", feature_names=names, sample_weight=sample_weight
+            )
         scale = self.scale if reset or self.scale_ is None else self.scale_
         # A block is copied a few times on its way through a product.
         block_bytes = int(get_config()["working_memory"] * 2**20 / 64)
-        return as_covariance(values, scale=scale, feature_names=names, block_bytes=block_bytes)
+        return as_covariance(
+            values, scale=scale, feature_names=names, block_bytes=block_bytes,
+            sample_weight=sample_weight,
+        )  # fmt: skip
 
     def _taken(self, covariance: Covariance, *, reset: bool) -> Covariance:
         """Take a covariance in the place of the data that it was made from."""
@@ -164,16 +169,23 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
         mask = self._get_support_mask()
         return np.flatnonzero(mask) if indices else mask
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the share of the variance of X that the span of the components explains.
 
         The variance is that of X itself (about its own mean, divided by the scales of the fit),
         so X needs at least two samples; on the training data, and with orthonormal components,
         the score is ``explained_variance_ratio_.sum()``. With ``covariance="precomputed"``, X is
         a covariance.
+
+        Parameters
+        ----------
+        X : as for `fit`
+        y : ignored
+        sample_weight : array of shape (n_samples,), optional
+            What each row counts, as in `fit`.
         """
         check_is_fitted(self)
-        covariance = self._as_covariance(X, reset=False)
+        covariance = self._as_covariance(X, reset=False, sample_weight=sample_weight)
         support = self.get_support(indices=True)
         W = np.linalg.qr(self.components_[:, support].T.astype(np.float64))[0]
         return float(np.sum(W * (covariance.submatrix(support) @ W)) / covariance.trace())

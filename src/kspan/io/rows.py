@@ -135,6 +135,11 @@ class RowSource(ABC):
         """Return the first rows."""
         return self._block(0, min(n_rows, self.shape[0]), None).values
 
+    def row(self, place: int) -> NDArray[np.floating]:
+        """Return one row: the block that it is in is read."""
+        start, stop = next(edges for edges in pairwise(self.edges()) if edges[1] > place)
+        return self._block(start, stop, None).values[place - start]
+
     def reduce(
         self,
         kernel: Callable[..., Any],
