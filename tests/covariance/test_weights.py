@@ -60,10 +60,10 @@ def as_fresh(covariance):
     return covariance
 
 
-@pytest.mark.parametrize("scale", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_weights_repeat_rows(rng, kind, shape, scale):
+def test_weights_repeat_rows(rng, kind, shape):
+    scale = shape != "square"
     X = sparse_numbers(rng, SHAPES[shape])
     weights = rng.integers(0, 4, len(X))
     weights[0] = 0  # not the row to measure from

@@ -79,6 +79,8 @@ PARAMETERS = {
     "exclude": [2],
     "scale": True,
     "covariance": "precomputed",
+    "missing": "mean",
+    "psd": "raise",
     "certify": True,
     "n_jobs": 2,
     "solver_options": {"max_iter": 3},

@@ -373,6 +373,76 @@ def add(one: Any, other: Any) -> Any:
     return one + other
 
 
+def present_sums(
+    X: Any, weights: FloatArray | None = None, *, origin: FloatArray
+) -> tuple[NDArray[Any], ...]:
+    """Return what is known of the columns of data with holes.
+
+    How many values are missing, infinite, and there (in rows that count); the weight of those that
+    are there, and the weighted sum of what they are above an origin.
+    """
+    if scipy.sparse.issparse(X):
+        return _sparse_present_sums(X, weights, origin)
+    found: Any = None
+    for rows, part in pieces(X):
+        there = ~np.isnan(part)
+        near = np.where(there, part - origin, 0.0)
+        w = np.ones(len(part)) if weights is None else weights[rows]
+        sums = (~there).sum(axis=0), np.isinf(part).sum(axis=0), there[w > 0].sum(axis=0)
+        counted = *sums, w @ there, w @ near
+        found = counted if found is None else add(found, counted)
+    return tuple(found)
+
+
+def _sparse_present_sums(
+    X: Any, weights: FloatArray | None, origin: FloatArray
+) -> tuple[NDArray[Any], ...]:
+    n, d = X.shape
+    w = np.ones(n) if weights is None else weights
+    places, own = _places(X), w[_row_places(X)]
+    gone, infinite = np.isnan(X.data), np.isinf(X.data)
+    stored: FloatArray = np.bincount(places, own, minlength=d).astype(np.float64)
+    empty = _empty_weights(X, w, float(w.sum()) - stored)
+    own = np.where(gone, 0.0, own)
+    near = np.where(gone, 0.0, X.data - origin[places])
+    n_gone = np.bincount(places[gone], minlength=d)
+    counts = w[_row_places(X)] > 0
+    n_there = np.count_nonzero(w > 0) - np.bincount(places[gone & counts], minlength=d)
+    return (
+        n_gone, np.bincount(places[infinite], minlength=d), n_there,
+        empty + np.bincount(places, own, minlength=d),
+        np.bincount(places, own * near, minlength=d) - empty * origin,
+    )  # fmt: skip
+
+
+def pair_products(
+    X: Any, roots: FloatArray | None = None, *, origin: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return N, S and P of data with holes, weighted; see `kspan.covariance.missing`."""
+    start = 0
+    N, S, P = np.zeros((3, origin.size, origin.size))
+    for near in _centred(X, None, origin, np.zeros_like(origin)):
+        part = _of(roots, slice(start, start + len(near)))
+        start += len(near)
+        gone = np.isnan(near)
+        near[gone] = 0.0
+        near = _times_rows(near, part)
+        there = _times_rows((~gone).astype(np.float64), part)
+        N += there.T @ there
+        S += near.T @ there
+        P += near.T @ near
+    return N, S, P
+
+
+def incomplete_row_digests(values: Any) -> NDArray[np.uint8]:
+    """Return `row_digests` of rows with holes: there are many ways to write NaN."""
+    if scipy.sparse.issparse(values):
+        values = values.copy()
+        values.data[np.isnan(values.data)] = np.nan
+        return row_digests(values)
+    return row_digests(np.where(np.isnan(values), np.nan, values))
+
+
 def row_digests(values: Any) -> NDArray[np.uint8]:
     """Return the SHA-256 of every row, from the places and values of what is not zero in it.
 

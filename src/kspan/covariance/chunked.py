@@ -56,8 +56,6 @@ class ChunkedCovariance(DataCovariance):
             partial(kernels.merge_sketched, columns=columns),
             rows=None if weights is None else weights.values,
         )
-        if not np.isfinite(found.moments.mean).all():
-            _refuse_not_finite(X)
         covariance = cls.from_moments(
             X, origin, found.moments, scale=scale, ddof=ddof, weights=weights
         )
@@ -130,16 +128,3 @@ class ChunkedCovariance(DataCovariance):
     def _row_digests(self) -> NDArray[np.uint8]:
         self.n_passes += 1
         return self.X.stack(kernels.row_digests)
-
-
-def _refuse_not_finite(X: RowSource) -> None:
-    """Raise, naming the rows, the first bad column and its name. Reads the data once more."""
-    found = X.find_not_finite()
-    if found is None:
-        raise ValueError("The data is too large: its means overflow. Divide it by a constant.")
-    where, column = found
-    name = "" if X.feature_names is None else f" ({str(X.feature_names[column])!r})"
-    raise ValueError(
-        f"Input X contains NaN or infinity: in {where}, the first in column {column}{name}. "
-        "Fill in or drop them first."
-    )

@@ -54,6 +54,13 @@ def require_variance(variances: FloatArray, scale: bool = False) -> None:
         raise ValueError(f"The variance of column {tiny[0]} underflows: {remedy}")
 
 
+def divisors_for(variances: FloatArray, scale: bool | FloatArray) -> FloatArray:
+    """Return what features are divided by: their standard deviations, given numbers, or one."""
+    if isinstance(scale, np.ndarray):
+        return scale
+    return np.sqrt(np.where((variances > 0) & bool(scale), variances, 1.0))
+
+
 def sum_errors(n_samples: int, variances: FloatArray) -> FloatArray:
     """Return how far entries of a covariance of so many rows may be off, see `Covariance`.
 
@@ -105,7 +112,7 @@ class DataCovariance(Covariance):
         self._gram: FloatArray | None = None  # A itself, once a tall matrix has needed it
 
     @property
-    def weights_digest(self) -> str | None:
+    def weights_digest(self) -> str | None:  # type: ignore[override]
         """See `Covariance.weights_digest`."""
         return None if self.weights is None else self.weights.digest()
 
@@ -127,16 +134,12 @@ class DataCovariance(Covariance):
         """Build from X and the moments of its columns, measured from an origin."""
         divisor = X.shape[0] - ddof if weights is None else weights.less(ddof)
         variances = moments.squares / divisor
-        if isinstance(scale, np.ndarray):
-            divisors, standardised = scale, False
-        else:
-            standardised = bool(scale)
-            varies = (variances > 0) & standardised
-            divisors = np.sqrt(np.where(varies, variances, 1.0))
         mean, rest = moments.centre(origin)
+        standardised = not isinstance(scale, np.ndarray) and bool(scale)
+        divisors = divisors_for(variances, scale)
         scaled = variances / divisors / divisors
         if standardised:  # they are one, and which is the largest is not a matter of rounding
-            scaled = np.where(np.isfinite(variances), varies, variances).astype(np.float64)
+            scaled = np.where(np.isfinite(variances), variances > 0, variances).astype(np.float64)
         return cls(X, mean, divisors, scaled, ddof, standardised, rest, weights)
 
     def entry_errors(self) -> FloatArray:

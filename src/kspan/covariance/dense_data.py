@@ -44,7 +44,7 @@ class DenseDataCovariance(InMemoryCovariance):
             X, data.mean, data.scale, data.diagonal(), data.ddof, data.standardised,
             data.rest, data.weights,
         )  # fmt: skip
-        dense.n_passes = data.n_passes + 1
+        dense.n_passes, dense.dtype, dense.missing = data.n_passes + 1, data.dtype, data.missing
         return dense
 
     def scores(self, W: FloatArray, support: Index | None = None) -> FloatArray:

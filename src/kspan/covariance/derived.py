@@ -61,7 +61,12 @@ class DerivedCovariance(Covariance):
         return self.base.n_grams
 
     @property
-    def weights_digest(self) -> str | None:
+    def indefiniteness(self) -> float:  # type: ignore[override]
+        """That of what it is made from."""
+        return self.base.indefiniteness
+
+    @property
+    def weights_digest(self) -> str | None:  # type: ignore[override]
         """That of the data behind it."""
         return self.base.weights_digest
 

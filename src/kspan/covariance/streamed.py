@@ -26,7 +26,7 @@ import scipy.sparse
 
 from kspan.arrays import FloatArray, Index
 from kspan.covariance.block_kernels import Moments
-from kspan.covariance.data_covariance import require_variance, sum_errors
+from kspan.covariance.data_covariance import divisors_for, require_variance, sum_errors
 from kspan.covariance.dense_data import DenseDataCovariance
 from kspan.covariance.derived import UnitCovariance
 from kspan.covariance.interface import Covariance
@@ -126,9 +126,8 @@ class RowStream:
             )
         divisor = self.total - ddof
         variances = self.moments.squares / divisor
-        varies = variances > 0
         require_variance(variances, scale)
-        scales = np.sqrt(np.where(varies, variances, 1.0)) if scale else np.ones_like(variances)
+        scales = divisors_for(variances, scale)
         errors = sum_errors(self.count, variances / scales / scales)
         result: Covariance
         if self.exact:

@@ -38,7 +38,7 @@ class Opened:
         return self.values if isinstance(self.values, RowSource) else None
 
 
-def open_data(X: Any, *, load_bytes: float = 0) -> Opened:
+def open_data(X: Any, *, load_bytes: float = 0, allow_missing: bool = False) -> Opened:
     """Open data, whatever it is.
 
     Parameters
@@ -48,6 +48,8 @@ def open_data(X: Any, *, load_bytes: float = 0) -> Opened:
         A path is that of a file with any of `known_endings`.
     load_bytes : float
         What can be read in blocks but has no more bytes of numbers than this is loaded.
+    allow_missing : bool
+        Leave missing values of a file to whoever asks, as NaN; else they are refused.
 
     Examples
     --------
@@ -57,7 +59,7 @@ def open_data(X: Any, *, load_bytes: float = 0) -> Opened:
     True
     """
     if isinstance(X, str | os.PathLike):
-        table = _read(os.fspath(X), {}, load_bytes)
+        table = _read(os.fspath(X), {}, load_bytes, allow_missing=allow_missing)
         return Opened(table.X, table.feature_names)
     if isinstance(X, Opened):
         X, names, as_given = X.values, X.feature_names, X.as_given
@@ -88,6 +90,7 @@ def read_table(
     key: str | None = None,
     layer: str | None = None,
     load_bytes: float = LOAD_BYTES,
+    allow_missing: bool = False,
 ) -> Table:
     r"""Read a table of numbers from a file, by its ending.
 
@@ -114,6 +117,8 @@ def read_table(
         Which layer of an ``.h5ad`` file; else its X.
     load_bytes : float
         What has more bytes of numbers is not loaded if it can be read in blocks.
+    allow_missing : bool
+        Read cells without a number as NaN; by default they are refused, with their place.
 
     Returns
     -------
@@ -143,12 +148,15 @@ def read_table(
            [0.4, 0.1]])
     """
     given = {"delimiter": delimiter, "header": header, "index": index, "key": key, "layer": layer}
-    return _read(os.fspath(path), given, load_bytes, transpose=transpose)
+    return _read(
+        os.fspath(path), given, load_bytes, transpose=transpose, allow_missing=allow_missing
+    )
 
 
 def _read(
-    source: str, given: Mapping[str, Any], load_bytes: float, *, transpose: bool = False
-) -> Table:
+    source: str, given: Mapping[str, Any], load_bytes: float, *, transpose: bool = False,
+    allow_missing: bool = False,
+) -> Table:  # fmt: skip
     options = {name: value for name, value in given.items() if value is not None}
     place = source
     if "key" not in options and "::" in source and not os.path.exists(source):
@@ -160,7 +168,7 @@ def _read(
     _require_readable(place, kind)
     try:
         grid = _grid(kind, place, options, load_bytes)
-        return _table(source, grid, transpose=transpose)
+        return _table(source, grid, transpose=transpose, allow_missing=allow_missing)
     except TableError:
         raise
     except ImportError as error:
@@ -186,12 +194,12 @@ def _grid(kind: Kind, path: str, options: Mapping[str, Any], load_bytes: float) 
     return kind.load(path, **options)
 
 
-def _table(source: str, grid: Grid, *, transpose: bool) -> Table:
+def _table(source: str, grid: Grid, *, transpose: bool, allow_missing: bool) -> Table:
     """Check what was read and put the samples in rows."""
     X, samples, features, notes = grid.values, grid.row_names, grid.column_names, [*grid.notes]
     streamed = isinstance(X, RowSource)
     if not streamed:
-        require_numbers(source, grid)
+        require_numbers(source, grid, allow_missing=allow_missing)
     if transpose:
         X = X.turned() if streamed else X.T  # a view; that of CSR is CSC
         samples, features = features, samples

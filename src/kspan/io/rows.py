@@ -185,14 +185,22 @@ class RowSource(ABC):
             while waiting:
                 yield waiting.popleft().result()
 
-    def project(self, support: Index, axes: NDArray[Any], origin: NDArray[Any]) -> Any:
-        """Return the data on a support times axes, minus an origin, in the type of the data."""
-        return self.stack(partial(_projected, axes=axes, origin=origin), columns=support)
+    def project(
+        self, support: Index, axes: NDArray[Any], origin: NDArray[Any],
+        fill: NDArray[Any] | None = None,
+    ) -> Any:  # fmt: skip
+        """Return the data on a support times axes, minus an origin, in the type of the data.
 
-    def find_not_finite(self) -> tuple[str, int] | None:
+        What is missing is first filled with a number for each column of the support, if given.
+        """
+        kernel = partial(projected, axes=axes, origin=origin, dtype=self.dtype, fill=fill)
+        return self.stack(kernel, columns=support)
+
+    def find_not_finite(self, *, allow_missing: bool = False) -> tuple[str, int] | None:
         """Return in which rows, and in which column, the first number is that is not finite."""
         for block in self.blocks():
-            bad = ~np.isfinite(block.values).all(axis=0)
+            wrong = np.isinf(block.values) if allow_missing else ~np.isfinite(block.values)
+            bad = wrong.any(axis=0)
             if bad.any():
                 where = f"{self.label}, rows {block.start} to {block.stop - 1}"
                 return where, int(np.flatnonzero(bad)[0])
@@ -223,5 +231,74 @@ def checked_rows(
     return values.astype(dtype, copy=False)
 
 
-def _projected(values: Any, axes: NDArray[Any], origin: NDArray[Any]) -> NDArray[Any]:
-    return np.asarray(values @ axes - origin, dtype=values.dtype)
+def projected(
+    values: Any, axes: NDArray[Any], origin: NDArray[Any], dtype: Any,
+    fill: NDArray[Any] | None = None,
+) -> NDArray[Any]:  # fmt: skip
+    """Return rows times axes, minus an origin; what is missing filled by columns first."""
+    return np.asarray((values if fill is None else filled(values, fill)) @ axes - origin, dtype)
+
+
+def filled(values: Any, fill: NDArray[Any]) -> Any:
+    """Return rows, dense or sparse, with NaN replaced by the number of its column, as doubles."""
+    if not hasattr(values, "tocoo"):
+        values = values.astype(np.float64)  # a copy
+        np.copyto(values, fill, where=np.isnan(values))
+        return values
+    places = values.tocoo().coords[1] if values.format != "csr" else values.indices
+    data = values.data.astype(np.float64)
+    gone = np.isnan(data)
+    data[gone] = fill[places[gone]]
+    return type(values)((data, values.indices, values.indptr), shape=values.shape)
+
+
+class FilledRows(RowSource):
+    """The rows of another source, with what is missing filled by columns as they are read.
+
+    Blocks are made of doubles, so that a mean is as good a fill as it can be.
+
+    Parameters
+    ----------
+    source : RowSource
+    fill : (d,) array
+    """
+
+    def __init__(self, source: RowSource, fill: NDArray[np.float64]):
+        self.source, self.fill = source, fill
+        self.shape, self.dtype, self.label = source.shape, source.dtype, source.label
+        self.feature_names, self.notes = source.feature_names, source.notes
+
+    def read(self, start: int, stop: int) -> NDArray[Any]:
+        """Read and fill."""
+        return np.asarray(filled(self.source.read(start, stop), self.fill))
+
+    def edges(self) -> list[int]:
+        """Those of the source."""
+        return self.source.edges()
+
+    def _block(self, start: int, stop: int, columns: Index | None) -> Block:
+        block = self.source._block(start, stop, columns)
+        return Block(start, stop, filled(block.values, self._on(columns)))
+
+    def _on(self, columns: Index | None) -> NDArray[np.float64]:
+        return self.fill if columns is None else self.fill[columns]
+
+    def reduce(
+        self,
+        kernel: Callable[..., Any],
+        merge: Callable[[Any, Any], Any],
+        *,
+        columns: Index | None = None,
+        rows: NDArray[Any] | None = None,
+    ) -> Any:
+        """Let the source do it: where its blocks are, they are filled."""
+        kernel = partial(_on_filled, kernel, self._on(columns))
+        return self.source.reduce(kernel, merge, columns=columns, rows=rows)
+
+    def stack(self, kernel: Callable[..., Any], *, columns: Index | None = None) -> NDArray[Any]:
+        """Let the source do it."""
+        return self.source.stack(partial(_on_filled, kernel, self._on(columns)), columns=columns)
+
+
+def _on_filled(kernel: Callable[..., Any], fill: NDArray[Any], values: Any, *rows: Any) -> Any:
+    return kernel(filled(values, fill), *rows)

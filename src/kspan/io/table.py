@@ -88,8 +88,8 @@ def as_floats(source: str, values: Any) -> Any:
     return values.astype(float_type(source, values.shape, values.dtype), copy=False)
 
 
-def require_numbers(source: str, grid: Grid) -> None:
-    """Refuse an empty table, and numbers that are missing or infinite."""
+def require_numbers(source: str, grid: Grid, *, allow_missing: bool = False) -> None:
+    """Refuse an empty table, and numbers that are missing (unless they may be) or infinite."""
     n, d = grid.values.shape
     if n == 0 or d == 0:
         raise refuse(source, f"the table is empty: {n} rows and {d} columns.")
@@ -98,8 +98,10 @@ def require_numbers(source: str, grid: Grid) -> None:
         return
     # Those that are missing first: whoever fills them in will look at the others too.
     wanted, what = np.isnan(values), "missing"
-    if not wanted.any():
+    if allow_missing or not wanted.any():
         wanted, what = np.isinf(values), "infinite"
+        if not wanted.any():
+            return
     rows, columns = rows[wanted], columns[wanted]
     first = np.lexsort((columns, rows))[0]
     row, column = int(rows[first]), int(columns[first])
