@@ -233,6 +233,7 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
         self.status_ = solution.status.value
         self._warn_about_rank(covariance, variances)
         self.n_passes_ = covariance.n_passes
+        self._weights_digest = covariance.weights_digest
 
     def _warn_about_rank(self, covariance: Covariance, variances: NDArray[Any]) -> None:
         """Warn when there are more components than the covariance has directions."""

@@ -1,16 +1,21 @@
 """`read_table` and `open_data`: from a file, or data as it comes, to numbers and names."""
 
+import math
 import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from kspan.io.array_files import read_sample_column
 from kspan.io.endings import Kind, kind_of
 from kspan.io.numeric import require_numeric
 from kspan.io.row_files import chunked_rows
-from kspan.io.rows import RowSource
+from kspan.io.rows import RowSource, SomeColumns
 from kspan.io.table import Grid, Names, NoSuchFileError, Table, TableError, refuse, require_numbers
 
 # More than this is not loaded if it can be read in blocks.
@@ -209,6 +214,59 @@ def _table(source: str, grid: Grid, *, transpose: bool, allow_missing: bool) -> 
         if twice is not None:
             notes.append(f"{side} names repeat, the first being {twice!r}")
     return Table(X, features, samples, source, tuple(notes))
+
+
+def take_column(table: Table, name: str) -> tuple[NDArray[np.float64], Table]:
+    """Return the numbers of a column, and the table without it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> table = Table(np.array([[1.0, 2.0], [3.0, 4.0]]), ("a", "w"), None, "plants")
+    >>> column, others = take_column(table, "w")
+    >>> column, others.feature_names
+    (array([2., 4.]), ('a',))
+    """
+    names = table.feature_names or ()
+    if names.count(name) != 1:
+        several = "several columns" if name in names else "no column"
+        raise refuse(table.source, f"has {several} of the name {name!r}.")
+    place, X = names.index(name), table.X
+    others = np.delete(np.arange(len(names)), place)
+    if isinstance(X, RowSource):
+        column = np.concatenate([block.values for block in X.blocks(np.array([place]))])
+        X = SomeColumns(X, others)
+    else:
+        column = X[:, [place]]
+        column = column.toarray() if hasattr(column, "toarray") else column
+        X = X[:, others]
+    left = replace(table, X=X, feature_names=tuple(names[place] for place in others))
+    return np.asarray(column[:, 0], dtype=np.float64), left
+
+
+def read_sample_numbers(table: Table, name: str) -> tuple[NDArray[np.float64], Table]:
+    """Return a number for each sample, and the table without them if they were a column of it.
+
+    Parameters
+    ----------
+    table : from `read_table`
+    name : of a column of the table, or of ``.obs`` of an H5AD file; or of a file with one number
+        for each sample
+    """
+    if table.source.endswith(".h5ad"):
+        found = read_sample_column(table.source, name)
+        if found is not None:
+            return found, table
+    if name in (table.feature_names or ()):
+        return take_column(table, name)
+    if not os.path.exists(name):
+        raise refuse(table.source, f"has no column {name!r}, and there is no file of that name.")
+    numbers = read_table(name, load_bytes=math.inf).X
+    numbers = numbers.toarray() if hasattr(numbers, "toarray") else numbers
+    if 1 not in numbers.shape:
+        shape = " x ".join(map(str, numbers.shape))
+        raise refuse(name, f"expected one number for each sample, but it is a table of {shape}.")
+    return np.asarray(numbers, dtype=np.float64).ravel(), table
 
 
 def _require_readable(path: str, kind: Kind) -> None:

@@ -252,7 +252,74 @@ def filled(values: Any, fill: NDArray[Any]) -> Any:
     return type(values)((data, values.indices, values.indptr), shape=values.shape)
 
 
-class FilledRows(RowSource):
+class ChangedRows(RowSource):
+    """The rows of another source, which reads them, in its blocks, and tells how far it is."""
+
+    def __init__(self, source: RowSource):
+        self.source = source
+        self.shape, self.dtype, self.label = source.shape, source.dtype, source.label
+        self.feature_names, self.notes = source.feature_names, source.notes
+
+    @property
+    def on_rows(self) -> Callable[[Reading], None] | None:
+        """Who is told."""
+        return self.source.on_rows
+
+    @on_rows.setter
+    def on_rows(self, told: Callable[[Reading], None] | None) -> None:
+        self.source.on_rows = told
+
+    def edges(self) -> list[int]:
+        """Those of the source."""
+        return self.source.edges()
+
+    def sample_names(self) -> Names | None:
+        """Those of the source."""
+        return self.source.sample_names()
+
+    def read(self, start: int, stop: int) -> NDArray[Any]:
+        """Return the changed rows."""
+        return self._block(start, stop, None).values
+
+
+class SomeColumns(ChangedRows):
+    """Some columns of another source.
+
+    Parameters
+    ----------
+    source : RowSource
+    columns : their places
+    """
+
+    def __init__(self, source: RowSource, columns: Index):
+        super().__init__(source)
+        self.columns, self.shape = columns, (source.shape[0], columns.size)
+        if source.feature_names is not None:
+            self.feature_names = tuple(source.feature_names[place] for place in columns)
+
+    def _of(self, columns: Index | None) -> Index:
+        return self.columns if columns is None else self.columns[columns]
+
+    def _block(self, start: int, stop: int, columns: Index | None) -> Block:
+        return self.source._block(start, stop, self._of(columns))
+
+    def reduce(
+        self,
+        kernel: Callable[..., Any],
+        merge: Callable[[Any, Any], Any],
+        *,
+        columns: Index | None = None,
+        rows: NDArray[Any] | None = None,
+    ) -> Any:
+        """Let the source do it."""
+        return self.source.reduce(kernel, merge, columns=self._of(columns), rows=rows)
+
+    def stack(self, kernel: Callable[..., Any], *, columns: Index | None = None) -> NDArray[Any]:
+        """Let the source do it."""
+        return self.source.stack(kernel, columns=self._of(columns))
+
+
+class FilledRows(ChangedRows):
     """The rows of another source, with what is missing filled by columns as they are read.
 
     Blocks are made of doubles, so that a mean is as good a fill as it can be.
@@ -264,17 +331,8 @@ class FilledRows(RowSource):
     """
 
     def __init__(self, source: RowSource, fill: NDArray[np.float64]):
-        self.source, self.fill = source, fill
-        self.shape, self.dtype, self.label = source.shape, source.dtype, source.label
-        self.feature_names, self.notes = source.feature_names, source.notes
-
-    def read(self, start: int, stop: int) -> NDArray[Any]:
-        """Read and fill."""
-        return np.asarray(filled(self.source.read(start, stop), self.fill))
-
-    def edges(self) -> list[int]:
-        """Those of the source."""
-        return self.source.edges()
+        super().__init__(source)
+        self.fill = fill
 
     def _block(self, start: int, stop: int, columns: Index | None) -> Block:
         block = self.source._block(start, stop, columns)
