@@ -60,7 +60,7 @@ def quick():
         ElementSparsePCA(solver="tpower", certify="fast", scale=True),
         ElementSparsePCA(solver="exact", deflation="schur"),
         NonnegativeSparsePCA(),
-        NonnegativeSparsePCA(solver="em", certify="fast", scale=True),
+        NonnegativeSparsePCA(solver="em", certify="fast", scale=True, missing="mean"),
     ]
 )
 def test_every_check_of_scikit_learn_passes(estimator, check):
