@@ -88,6 +88,7 @@ class FeatureSparseEstimator(CovarianceEstimator):
         Parameters
         ----------
         X : array, DataFrame or sparse array of shape (n_samples, n_features)
+            Without missing values, whatever `missing` says.
         y : ignored
         sample_weight : array of shape (n_samples,), optional
             What each row counts, as in `fit`.
