@@ -64,13 +64,17 @@ def given_covariance(A: Any) -> Array:
     """Return what a given matrix stands for.
 
     Only its symmetric part enters a variance x'Ax. What is negative beyond the rounding of doubles
-    (of a float32 matrix, say) is taken out, as kspan promises: the nearest PSD matrix.
+    (of a float32 matrix, say) is taken out, as kspan promises: the nearest PSD matrix. What is
+    negative by more than half the digits stays: then it is about the matrix as it is.
     """
+    half_the_digits = np.sqrt(np.finfo(np.asarray(A).dtype).eps)
     A = exact(A)
     A = (A + A.T) / 2
     size = np.abs(A).max()
     values, vectors = eigensystems(A[None])
     if size == 0 or values[0].min() >= -8 * len(A) * np.finfo(float).eps * np.diagonal(A).max():
+        return A
+    if values[0].min() < -half_the_digits * np.abs(np.diagonal(A)).max():
         return A
     return (vectors[0] * np.maximum(values[0], 0)) @ vectors[0].T
 

@@ -318,6 +318,29 @@ def indefinite(rng: Generator, kind: str) -> Case:
     return asked(rng, kind, (A + A.T) / 2, given=True)
 
 
+def few_digits(rng: Generator, kind: str) -> Case:
+    """Correlations, or covariances, of few directions, printed with so few digits that it shows.
+
+    The smallest eigenvalue is below zero by up to 5% of the largest, in size.
+    """
+    for _ in range(1000):
+        d = int(rng.integers(3, 9))
+        F = rng.standard_normal((d, int(rng.integers(1, d)))) * rng.uniform(0.3, 2, (d, 1))
+        A = F @ F.T
+        if rng.random() < 0.6:
+            A = A / np.sqrt(np.outer(np.diagonal(A), np.diagonal(A)))
+        A = np.round((A + A.T) / 2, int(rng.integers(1, 5)))
+        if rng.random() < 0.2:  # as pairs may leave it
+            E = rng.standard_normal(A.shape) * 10 ** rng.uniform(-6, -1)
+            A = A + np.triu(E, 1) + np.triu(E, 1).T
+        if rng.random() < 0.2:
+            A = A * 10 ** rng.uniform(-30, 30)
+        values = np.linalg.eigvalsh(A)
+        if (np.diagonal(A) > 0).all() and -0.049 * values[-1] < values[0] < -1e-6 * values[-1]:
+            return asked(rng, kind, A, given=True)
+    raise ArithmeticError("no matrix of few digits lacks what it should")
+
+
 def any_scale(rng: Generator, kind: str) -> Case:
     """Tiny and huge numbers, all of one size; at times with variances that are denormal."""
     size = rng.uniform(-162, -153) if rng.random() < 0.2 else rng.uniform(-155, 152)
@@ -370,6 +393,7 @@ KINDS: dict[str, tuple[Callable[[Generator, str], Case], float]] = {
     "given": (given, 3),
     "asymmetric": (asymmetric, 1),
     "indefinite": (indefinite, 1),
+    "few digits": (few_digits, 2),
     "any scale": (any_scale, 2),
     "variance ratios": (variance_ratios, 1),
     "blocks": (blocks, 1.5),
