@@ -145,3 +145,19 @@ def test_what_is_no_covariance_is_refused():
         as_covariance(A, kind="covariance", psd="cut")
     with pytest.raises(ValueError, match=r"by 33.33% of the largest one: 5% is the most"):
         as_covariance(np.array([[1.0, 2.0], [2.0, 1.0]]), kind="covariance")
+
+
+def test_large_matrices_are_settled_when_it_matters():
+    """Beyond 1024 features nothing is factored before somebody asks."""
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.standard_normal((1100, 2)))[0]
+    A = np.eye(1100) + (Q * [9.0, -1.1]) @ Q.T
+    model = FeatureSparsePCA(1, 3, covariance="precomputed", certify="fast", solver="ipu")
+    with pytest.warns(UserWarning, match=WARNING) as told:
+        model.fit(A)
+    assert len([one for one in told if WARNING in str(one.message)]) == 1
+    W = model.components_
+    assert model.objective_ == pytest.approx(float(np.trace(W @ A @ W.T)))
+    assert model.certificate_.upper >= model.objective_
+    with pytest.raises(ValueError, match=WARNING):
+        model.set_params(psd="raise").fit(A)

@@ -180,3 +180,19 @@ def test_rules_are_checked(rng):
         as_covariance(X)
     with pytest.raises(ValueError, match="contains NaN"):
         as_covariance(np.array([[1.0, np.nan], [np.nan, 1.0]]), "covariance", missing="mean")
+
+
+def test_masked_values_and_those_of_pandas_are_missing(rng):
+    X = with_holes(rng, (20, 4))
+    expected = as_covariance(X, missing="mean")
+    masked = np.ma.masked_invalid(X)
+    nullable = pd.DataFrame(X).convert_dtypes(convert_integer=False)
+    assert str(nullable.dtypes.iloc[0]) == "Float64"
+    for form in (masked, nullable, pd.DataFrame(X)):
+        found = as_covariance(form, missing="mean")
+        np.testing.assert_allclose(found.diagonal(), expected.diagonal())
+        assert found.missing.count == expected.missing.count
+        with pytest.raises(ValueError, match=r"NaN|masked"):
+            as_covariance(form)
+    counts = np.ma.masked_array([[1, 2], [3, 4], [5, 6]], mask=[[0, 0], [0, 1], [0, 0]])
+    np.testing.assert_array_equal(as_covariance(counts, missing="mean").mean, [3, 4])

@@ -179,7 +179,9 @@ def _as_floats(X: Any) -> Any:
             X = X.copy()
             X.sum_duplicates()
     else:
-        X = np.asarray(X)
+        frame, X = X, np.asarray(X)
+        if X.dtype.kind == "O" and hasattr(frame, "iloc"):  # pandas has a NaN of its own
+            X = frame.to_numpy(dtype=np.float64, na_value=np.nan)
     if X.ndim != 2:
         raise ValueError(f"Expected 2D array, got {X.ndim}D array instead.")
     if np.issubdtype(X.dtype, np.complexfloating):

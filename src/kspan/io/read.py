@@ -72,7 +72,7 @@ def open_data(X: Any, *, load_bytes: float = 0, allow_missing: bool = False) -> 
         names, as_given = _column_names(X), True
     rows = chunked_rows(X)
     if rows is None:
-        return Opened(require_numeric(X), names, as_given)
+        return Opened(require_numeric(X, allow_missing=allow_missing), names, as_given)
     return Opened(rows.load() if rows.n_bytes <= load_bytes else rows, rows.feature_names)
 
 

@@ -194,13 +194,21 @@ class RowSource(ABC):
         What is missing is first filled with a number for each column of the support, if given.
         """
         kernel = partial(projected, axes=axes, origin=origin, dtype=self.dtype, fill=fill)
-        return self.stack(kernel, columns=support)
+        found = self.stack(kernel, columns=support)
+        if not np.isfinite(found).all() and (wrong := self.find_not_finite(support)) is not None:
+            raise ValueError(
+                f"Input X contains NaN or infinity: in {wrong[0]}, the first in column "
+                f"{support[wrong[1]]}."
+            )
+        return found
 
-    def find_not_finite(self, *, allow_missing: bool = False) -> tuple[str, int] | None:
-        """Return in which rows, and in which column, the first number is that is not finite."""
-        for block in self.blocks():
-            wrong = np.isinf(block.values) if allow_missing else ~np.isfinite(block.values)
-            bad = wrong.any(axis=0)
+    def find_not_finite(self, columns: Index | None = None) -> tuple[str, int] | None:
+        """Return in which rows, and in which column, the first number is that is not finite.
+
+        Of some columns, if given; then it is their number that counts.
+        """
+        for block in self.blocks(columns):
+            bad = ~np.isfinite(block.values).all(axis=0)
             if bad.any():
                 where = f"{self.label}, rows {block.start} to {block.stop - 1}"
                 return where, int(np.flatnonzero(bad)[0])
