@@ -36,21 +36,23 @@ def exact(X: Any) -> Array:
     return dense.astype(np.longdouble)
 
 
-def covariance(X: Any, *, scale: bool = False) -> Array:
+def covariance(X: Any, *, scale: bool = False, weights: tuple[float, ...] = ()) -> Array:
     """Return the sample covariance (n - 1), or with `scale` the correlations.
 
     The mean is taken out twice: what the first one lost to rounding is in the second. Constant
-    columns have zeros.
+    columns have zeros. With weights, rows count as they say, and their sum takes the place of n.
     """
-    D = exact(X)
-    D = D - D.mean(axis=0)
-    D = D - D.mean(axis=0)
-    D[:, (exact(X) == exact(X)[0]).all(axis=0)] = 0.0
+    X = exact(X)
+    w = exact(weights or np.ones(len(X)))
+    X, w = X[w > 0], w[w > 0]
+    D = X - w @ X / w.sum()
+    D = D - w @ D / w.sum()
+    D[:, (X[0] == X).all(axis=0)] = 0.0
     # A power of two for each column, so that no square leaves the range.
     sizes = np.abs(D).max(axis=0)
     units = np.ldexp(np.ones_like(sizes), np.frexp(sizes)[1])
     D = D / units
-    S = np.einsum("ni,nj->ij", D, D) / np.longdouble(len(D) - 1)
+    S = np.einsum("n,ni,nj->ij", w, D, D) / (w.sum() - 1)
     if not scale:
         return S * units[:, None] * units
     deviations = np.sqrt(np.diagonal(S))
@@ -58,6 +60,13 @@ def covariance(X: Any, *, scale: bool = False) -> Array:
     A = S / np.outer(deviations, deviations)
     np.fill_diagonal(A, np.where(np.diagonal(S) > 0, 1.0, 0.0))
     return A
+
+
+def filled(X: Array, weights: tuple[float, ...] = ()) -> Array:
+    """Return data with the mean of what is there in place of NaN, as the nearest double."""
+    there, w = ~np.isnan(X), exact(weights or np.ones(len(X)))
+    sums = w @ np.where(there, exact(X), 0)
+    return np.where(there, X, (sums / (w @ there)).astype(np.float64))
 
 
 def given_covariance(A: Any) -> Array:

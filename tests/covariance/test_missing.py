@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kspan.covariance.convert as convert
-from kspan import as_covariance
+from kspan import FeatureSparsePCA, as_covariance, sparsity_path
 from kspan.io import RowSource, rows
 from tests.covariance.test_backends import BACKENDS
 from tests.covariance.test_weights import agree
@@ -174,6 +174,12 @@ def test_pairs_of_many_features_are_refused(rng):
 
 def test_rules_are_checked(rng):
     X = with_holes(rng, (9, 4))
+    made = as_covariance(X, missing="mean")
+    with pytest.raises(ValueError, match="was built with missing='mean': say the same"):
+        FeatureSparsePCA(1, 2).fit(made)
+    with pytest.raises(ValueError, match="was built with missing='mean': say the same"):
+        sparsity_path(made, 1)
+    assert FeatureSparsePCA(1, 2, missing="mean", random_state=0).fit(made).objective_ > 0
     with pytest.raises(ValueError, match="missing must be 'raise' or 'mean' or 'pairwise'"):
         as_covariance(X, missing="median")
     with pytest.raises(ValueError, match="contains NaN"):

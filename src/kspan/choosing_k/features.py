@@ -29,7 +29,7 @@ def named_covariance(
     missing, psd, sample_weight : see `kspan.as_covariance`
     """
     if isinstance(X, Covariance):
-        require_built_as(X, scale=scale, precomputed=precomputed or None)
+        require_built_as(X, scale=scale, missing=missing, precomputed=precomputed or None)
         return as_covariance(X, sample_weight=sample_weight), None
     if scale and precomputed:
         raise ValueError("scale=True needs data, not covariance='precomputed'.")

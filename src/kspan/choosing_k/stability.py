@@ -328,7 +328,7 @@ def _in_memory(
     if isinstance(X, Covariance):
         if not isinstance(X, InMemoryCovariance):
             raise ValueError("Stability needs the rows of the data, in memory, to draw from.")
-        named_covariance(X, **how)  # checks the scale
+        named_covariance(X, missing=missing, **how)  # checks the scale
         return X, None
     if missing == "pairwise":
         raise ValueError("Stability needs whole rows to draw from: use missing='mean'.")

@@ -280,7 +280,9 @@ def _record(
     asked: dict[str, Any] = {}
     if path_of or resamples:
         left, parameters = model.time_limit, model.get_params()
-        names = ("include", "exclude", "disjoint", "scale", "covariance", "random_state")
+        names = (
+            "include", "exclude", "disjoint", "scale", "covariance", "missing", "random_state",
+        )  # fmt: skip
         asked = {name: parameters[name] for name in names if name in parameters}
         asked["time_limit"] = None if left is None else max(left - seconds, 0.1)
     if path_of:

@@ -145,7 +145,7 @@ def _given_scale(scale: Any) -> NDArray[np.float64]:
 
 
 def require_built_as(
-    covariance: Covariance, *, scale: bool, precomputed: bool | None = None
+    covariance: Covariance, *, scale: bool, missing: str = "raise", precomputed: bool | None = None
 ) -> None:
     """Raise `ValueError` unless a covariance that stands for data was built as asked.
 
@@ -153,6 +153,7 @@ def require_built_as(
     ----------
     covariance : Covariance
     scale : whether it should be standardised
+    missing : what should have been done about missing values
     precomputed : whether it should be a matrix, and not made from data; None for either
     """
     problem = ""
@@ -164,6 +165,11 @@ def require_built_as(
         problem = "scale=True, but the covariance is not standardised: build it with scale=True."
     elif covariance.standardised and not scale:
         problem = "The covariance is standardised, but scale=False: say scale=True."
+    elif covariance.missing is not None and covariance.missing.rule != missing:
+        problem = (
+            f"Values of the data are missing, and the covariance was built with missing="
+            f"{covariance.missing.rule!r}: say the same here, not {missing!r}."
+        )
     elif isinstance(covariance, DataCovariance) and not covariance.is_plain:
         problem = "The covariance has scales of its own, or ddof other than 1: give the data."
     if problem:

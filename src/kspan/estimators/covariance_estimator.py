@@ -112,7 +112,9 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
     def _taken(self, covariance: Covariance, *, reset: bool) -> Covariance:
         """Take a covariance in the place of the data that it was made from."""
         precomputed = self.covariance == "precomputed"
-        require_built_as(covariance, scale=self.scale, precomputed=precomputed)
+        require_built_as(
+            covariance, scale=self.scale, missing=self.missing, precomputed=precomputed
+        )
         _check_n_features(self, np.empty((0, covariance.n_features)), reset=reset)
         if reset:
             self._forget("feature_names_in_")

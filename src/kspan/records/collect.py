@@ -37,7 +37,8 @@ def covariance_of(
     """
     precomputed, scale = parameters["covariance"] == "precomputed", parameters["scale"]
     if isinstance(X, Covariance):
-        require_built_as(X, scale=scale, precomputed=precomputed)
+        missing = parameters["missing"]
+        require_built_as(X, scale=scale, missing=missing, precomputed=precomputed)
     with warnings.catch_warnings():
         # What a matrix lacks was said when it was fitted, and the record says it again.
         warnings.filterwarnings("ignore", "The covariance is not positive semidefinite")
