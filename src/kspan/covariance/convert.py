@@ -131,7 +131,9 @@ def as_covariance(
     covariance = _measured(X, scale=scale, ddof=ddof, weights=weights)
     if not np.isfinite(covariance.diagonal()).all():
         given = Incomplete(X, weights, feature_names)
-        return _from_incomplete(given, missing, scale=scale, ddof=ddof, psd=psd)
+        found = _from_incomplete(given, missing, scale=scale, ddof=ddof, psd=psd)
+        found.n_passes += covariance.n_passes  # until the holes were found
+        return found
     covariance.require_variance()
     return covariance
 
@@ -253,6 +255,7 @@ def _from_incomplete(
         measured.require_variance()
         covariance = measured
     covariance.dtype, covariance.missing = np.dtype(given.X.dtype), missing
+    covariance.n_passes += 2  # for the means
     return covariance
 
 

@@ -155,6 +155,7 @@ class Incomplete:
         result.n_samples, result.kind, result.standardised = n, "data", standardised
         result.mean, result.scale = mean, scales
         result.weights_digest = None if self.weights is None else self.weights.digest()
+        result.n_passes += 1
         result.ensure_psd()
         return result
 
