@@ -192,6 +192,18 @@ def test_new_rows_with_holes_lie_at_the_mean(rule, holes):
             model.transform(form(holes))
 
 
+def test_a_record_of_single_precision_with_holes(holes):
+    single = holes.astype(np.float32)
+    model = model_of("pca", missing="mean").fit(single)
+    assert model.components_.dtype == np.float32
+    record = FitRecord.from_estimator(model, single)
+    for form in (single, single.astype(np.float64), npy(single)):
+        assert record.verify(form)
+        assert record.verify(as_covariance(form, missing="mean"))
+    with pytest.raises(CertificateError, match="dtype: float32"):
+        record.verify(holes)
+
+
 def test_a_selector_leaves_holes_as_they_are(holes):
     selector = FeatureSparseSelector(2, 3, missing="mean", random_state=0).fit(holes)
     chosen = holes[:, selector.get_support()]

@@ -55,8 +55,9 @@ class Weights:
     @classmethod
     def _summed(cls, values: FloatArray) -> "Weights":
         try:
-            total = math.fsum(values)
-            return cls(values, total, math.fsum([*values.tolist(), -total]))
+            numbers = values.tolist()
+            total = math.fsum(numbers)
+            return cls(values, total, math.fsum([*numbers, -total]))
         except OverflowError:
             raise ValueError("The sum of the sample weights overflows.") from None
 

@@ -130,12 +130,16 @@ def not_finite(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
 
 
 def fits_float32(X: Any) -> bool:
-    """Whether all numbers of a table are float32 numbers, whatever they are stored as."""
+    """Whether all numbers of a table are float32 numbers, whatever they are stored as.
+
+    What is missing is as good in one type as in the other.
+    """
     values = X.data if hasattr(X, "tocoo") else np.asarray(X)
     if values.dtype.kind not in "biuf":
         return False
     with np.errstate(over="ignore"):  # what overflows is none
-        return bool((values.astype(np.float32, copy=False) == values).all())
+        same = values.astype(np.float32, copy=False) == values
+    return bool(same.all() or np.isnan(values[~same]).all())
 
 
 def _named(names: Names | None, position: int) -> str:

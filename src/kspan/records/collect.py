@@ -60,7 +60,8 @@ def only_float32(X: Any) -> bool:
     X : array, data frame, sparse array, `RowSource` or `Covariance`
     """
     if isinstance(X, Covariance):
-        X = getattr(X, "X", getattr(X, "A", None))
+        given = getattr(X, "X", getattr(X, "A", None))
+        X = given if X.missing is None else X.missing.given
     if isinstance(X, RowSource):
         return X.dtype == np.float32 or all(only_float32(block.values) for block in X.blocks())
     return fits_float32(X)
