@@ -30,6 +30,7 @@ def select_features(
     layer: str | None = None,
     include: Sequence[str] | Sequence[int] | None = None,
     exclude: Sequence[str] | Sequence[int] | None = None,
+    weights: str | None = None,
     key: str = "kspan",
     copy: bool = False,
     **parameters: Any,
@@ -48,6 +49,8 @@ def select_features(
         Take this layer rather than ``adata.X``.
     include, exclude : sequences, optional
         Features that must, and must not, be chosen: names or indices.
+    weights : str, optional
+        A column of ``adata.obs`` that says what each cell counts.
     key : str
         Where to write; see the table above.
     copy : bool
@@ -73,18 +76,19 @@ def select_features(
     """
     if copy:
         adata = adata.copy()
-    X = _matrix(adata, layer)
+    X, sample_weight = _matrix(adata, layer), _weights(adata, weights)
     model = FeatureSparsePCA(
         n_components,
         n_features,
         include=_places(adata, include, "include"),
         exclude=_places(adata, exclude, "exclude"),
         **parameters,
-    ).fit(X)
+    ).fit(X, sample_weight=sample_weight)
     names = [str(name) for name in adata.var_names]
     record = FitRecord.from_estimator(
-        model, X, source="AnnData" if layer is None else layer, feature_names=names
-    )
+        model, X, source="AnnData" if layer is None else layer, feature_names=names,
+        sample_weight=sample_weight,
+    )  # fmt: skip
     write_result(adata, record, key=key, layer=layer)
     return adata if copy else None
 
@@ -136,6 +140,14 @@ def _matrix(adata: Any, layer: str | None) -> Any:
     return X.to_memory() if hasattr(X, "to_memory") else X
 
 
+def _weights(adata: Any, column: str | None) -> Any:
+    if column is None:
+        return None
+    if column not in adata.obs:
+        raise ValueError(f"weights names {column!r}, which is not a column of .obs.")
+    return adata.obs[column].to_numpy()
+
+
 def _places(adata: Any, features: Any, parameter: str) -> Any:
     """Turn names into indices; leave indices and masks alone."""
     if features is None:
@@ -167,7 +179,10 @@ def _summary(record: FitRecord, layer: str | None) -> dict[str, Any]:
         "status": record.status,
         "version": record.environment.get("kspan", ""),
         "fingerprint": record.fingerprint,
+        "n_missing": record.n_missing,
     }
+    if record.weights is not None:
+        summary["weights"] = record.weights
     if record.certificates:
         proof = record.certificates[0]
         summary["certificate"] = {

@@ -60,7 +60,7 @@ def quick():
         ElementSparsePCA(solver="tpower", certify="fast", scale=True),
         ElementSparsePCA(solver="exact", deflation="schur"),
         NonnegativeSparsePCA(),
-        NonnegativeSparsePCA(solver="em", certify="fast", scale=True),
+        NonnegativeSparsePCA(solver="em", certify="fast", scale=True, missing="mean"),
     ]
 )
 def test_every_check_of_scikit_learn_passes(estimator, check):
@@ -86,6 +86,8 @@ PARAMETERS = {
     "max_correlation": 0.9,
     "scale": True,
     "covariance": "precomputed",
+    "missing": "mean",
+    "psd": "raise",
     "certify": True,
     "n_jobs": 2,
     "solver_options": {"max_iter": 3},

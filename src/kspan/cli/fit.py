@@ -60,6 +60,8 @@ def fit(
     solver: options.Solver = None,
     scale: options.Scale = False,
     precomputed: options.Precomputed = False,
+    missing: options.MissingRule = options.Missing.RAISE,
+    psd: options.PsdRule = options.Psd.MEND,
     include: options.Include = None,
     exclude: options.Exclude = None,
     seed: options.Seed = 0,
@@ -153,8 +155,11 @@ def fit(
 
     with Watcher(quiet) as watcher:
         watcher.stage(f"reading {data}")
-        table, is_covariance = load_table(data, how, quiet=quiet or as_json)
-        if resamples and (precomputed or is_covariance):
+        table, is_covariance, weights = load_table(
+            data, how, quiet=quiet or as_json, precomputed=precomputed,
+            allow_missing=missing is not options.Missing.RAISE,
+        )  # fmt: skip
+        if resamples and is_covariance:
             raise ValueError("--stability needs data, not a covariance matrix.")
         model = _estimator(
             estimator, n_components, n_features,
@@ -162,7 +167,9 @@ def fit(
             share=share,
             solver=solver,
             scale=scale,
-            covariance="precomputed" if precomputed or is_covariance else None,
+            covariance="precomputed" if is_covariance else None,
+            missing=str(missing),
+            psd=str(psd),
             include=feature_places(include, "--include", table),
             exclude=feature_places(exclude, "--exclude", table),
             certify=str(level) if level else certify,
@@ -177,7 +184,8 @@ def fit(
         measured = as_covariance(
             watched(table.X, watcher.on_rows),
             kind="data" if model.covariance is None else "covariance",
-            scale=scale, feature_names=table.feature_names,
+            scale=scale, feature_names=table.feature_names, sample_weight=weights,
+            missing=str(missing), psd=model.psd,
         )  # fmt: skip
         model.fit(measured)
         seconds = time.perf_counter() - started
@@ -272,7 +280,9 @@ def _record(
     asked: dict[str, Any] = {}
     if path_of or resamples:
         left, parameters = model.time_limit, model.get_params()
-        names = ("include", "exclude", "disjoint", "scale", "covariance", "random_state")
+        names = (
+            "include", "exclude", "disjoint", "scale", "covariance", "missing", "random_state",
+        )  # fmt: skip
         asked = {name: parameters[name] for name in names if name in parameters}
         asked["time_limit"] = None if left is None else max(left - seconds, 0.1)
     if path_of:

@@ -5,7 +5,7 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kspan.cli import options
@@ -25,6 +25,7 @@ class Reading:
     index: options.IndexColumn = None
     key: options.Key = None
     layer: options.Layer = None
+    weights: options.Weights = None
 
 
 def reads_file(command: Callable[..., None]) -> Callable[..., None]:
@@ -42,19 +43,35 @@ def reads_file(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def load_table(data: str, how: Reading, *, quiet: bool = True) -> tuple["Table", bool]:
-    """Return the table of a file or of a data set, and whether it is a covariance matrix."""
+def load_table(
+    data: str, how: Reading, *, quiet: bool = True, precomputed: bool = False,
+    allow_missing: bool = False,
+) -> tuple["Table", bool, Any]:  # fmt: skip
+    """Return the table of a file or of a data set, whether it is a covariance, and the weights."""
+    table, is_covariance = _load(data, how, quiet=quiet, allow_missing=allow_missing)
+    if how.weights is None:
+        return table, is_covariance or precomputed, None
+    if is_covariance or precomputed:
+        raise ValueError("--weights needs data: a covariance matrix has no samples left to weigh.")
+    from kspan.io.read import read_sample_numbers
+
+    weights, table = read_sample_numbers(table, how.weights)
+    return table, False, weights
+
+
+def _load(data: str, how: Reading, *, quiet: bool, allow_missing: bool) -> tuple["Table", bool]:
     from kspan.datasets import dataset_names, load_dataset
     from kspan.io import Table, read_table
 
     if os.sep not in data and data in dataset_names() and not os.path.exists(data):
-        if how != Reading():
+        if replace(how, weights=None) != Reading():
             raise ValueError(f"{data} is a data set; options for reading files do not apply.")
         found = load_dataset(data)
         is_covariance = found.covariance is not None
         X = found.covariance if is_covariance else found.X
         return Table(X, found.feature_names, None, data, ()), is_covariance
-    table = read_table(data, **vars(how))
+    given = {name: value for name, value in vars(how).items() if name != "weights"}
+    table = read_table(data, **given, allow_missing=allow_missing)
     if table.notes and not quiet:
         complain(f"{data}: {'; '.join(table.notes)}")
     return table, False

@@ -58,6 +58,47 @@ Scale = Annotated[
 Precomputed = Annotated[
     bool, typer.Option("--precomputed", help="The table is a covariance matrix, not data.")
 ]
+Weights = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", rich_help_panel=READING,
+        help="What each sample counts: a column of the table (then no feature), or of .obs of an "
+        "H5AD file, or a file with one number for each sample.",
+    ),
+]  # fmt: skip
+
+
+class Missing(StrEnum):
+    """What to do about missing values."""
+
+    RAISE = "raise"
+    MEAN = "mean"
+    PAIRWISE = "pairwise"
+
+
+class Psd(StrEnum):
+    """What to do about a matrix that is not positive semidefinite."""
+
+    MEND = "mend"
+    RAISE = "raise"
+
+
+MissingRule = Annotated[
+    Missing,
+    typer.Option(
+        "--missing", rich_help_panel=READING,
+        help="Missing values: refuse them (raise), take the mean of their column, or compute every "
+        "covariance from the rows that have both features (pairwise).",
+    ),
+]  # fmt: skip
+PsdRule = Annotated[
+    Psd,
+    typer.Option(
+        "--psd",
+        help="A covariance matrix that is not positive semidefinite, as printed with few digits: "
+        "make up for it in the bounds (mend), or refuse it (raise).",
+    ),
+]
 Include = Annotated[
     list[str] | None,
     typer.Option(help="A feature that must be chosen, by name or index. May be repeated."),

@@ -38,6 +38,8 @@ def path(
     ] = False,
     scale: options.Scale = False,
     precomputed: options.Precomputed = False,
+    missing: options.MissingRule = options.Missing.RAISE,
+    psd: options.PsdRule = options.Psd.MEND,
     include: options.Include = None,
     exclude: options.Exclude = None,
     seed: options.Seed = 0,
@@ -82,7 +84,10 @@ def path(
     check_outputs(plot, csv, source=data)
     with Watcher(quiet) as watcher:
         watcher.stage(f"reading {data}")
-        table, is_covariance = load_table(data, how, quiet=quiet or as_json)
+        table, is_covariance, weights = load_table(
+            data, how, quiet=quiet or as_json, precomputed=precomputed,
+            allow_missing=missing is not options.Missing.RAISE,
+        )  # fmt: skip
         found = kspan.sparsity_path(
             watched(table.X, watcher.on_rows),
             n_components,
@@ -92,7 +97,10 @@ def path(
             include=feature_places(include, "--include", table),
             exclude=feature_places(exclude, "--exclude", table),
             scale=scale,
-            covariance="precomputed" if precomputed or is_covariance else None,
+            covariance="precomputed" if is_covariance else None,
+            sample_weight=weights,
+            missing=str(missing),
+            psd="raise" if psd is options.Psd.RAISE else "mend",
             certify=certify,
             random_state=seed,
             time_limit=time_limit,

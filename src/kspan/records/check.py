@@ -68,17 +68,20 @@ ROUNDING = 1e-12
 
 
 def check_record(
-    record: "FitRecord", X: Any, feature_names: Sequence[str] | None = None
-) -> list[str]:
+    record: "FitRecord", X: Any, feature_names: Sequence[str] | None = None,
+    sample_weight: Any = None,
+) -> list[str]:  # fmt: skip
     """Check every claim; return what was checked, or raise `CertificateError`."""
     require_form(record)
     asked = record.parameters
     need(not (asked["covariance"] and asked["scale"]), "scale: a covariance matrix has none")
-    data = open_data(X)
+    need(record.weights is None or sample_weight is not None or isinstance(X, Covariance),
+         "weights: the fit had sample weights, and none are given (sample_weight)")  # fmt: skip
+    data = open_data(X, allow_missing=asked["missing"] != "raise")
     # Four digits are enough only where the data has no more than seven.
     single = record.dtype == "float64" or only_float32(data.values)
     need(single, "dtype: float32, but the numbers of the data are not")
-    covariance = covariance_of(data.values, asked, whole=True)
+    covariance = covariance_of(data.values, asked, sample_weight=sample_weight, whole=True)
     names = data.feature_names if feature_names is None else list(feature_names)
     try:
         return Check(record, covariance).run(names)
@@ -112,6 +115,11 @@ class Check:
         done = [self.data(names), *self.components(), self.frame()]
         self.share()
         done += self.certificates()
+        if self.record.indefiniteness:
+            done.append(
+                f"the matrix has an eigenvalue of {-self.record.indefiniteness:.2g} of its largest "
+                "one: all of this is about the matrix as it is"
+            )
         self.status()
         if self.record.path is not None:
             done.append(self.path(self.record.path))
@@ -132,11 +140,19 @@ class Check:
             )
         need(covariance.fingerprint() == record.fingerprint,
              "fingerprint: this is not the data of the fit")  # fmt: skip
+        need(covariance.weights_digest == record.weights,
+             "weights: the fit had no sample weights" if record.weights is None
+             else "weights: these are not the sample weights of the fit")  # fmt: skip
+        count = 0 if covariance.missing is None else covariance.missing.count
+        need(count == record.n_missing, f"n_missing: {count} values are missing in the data")
         known = record.feature_names
         if names is not None and known is not None:
             other = [j for j in range(self.d) if str(names[j]) != known[j]]
             need(not other, f"feature_names: column {other[:1]} has another name in the data")
-        return f"the data is that of the fit (SHA-256 {record.fingerprint[:12]}…)"
+        # What is left of it is known to some 1e-16 of the largest eigenvalue.
+        self.agree("indefiniteness", record.indefiniteness, covariance.indefiniteness, 1e-3)
+        weighted = "" if record.weights is None else ", with its weights"
+        return f"the data is that of the fit (SHA-256 {record.fingerprint[:12]}…){weighted}"
 
     def components(self) -> list[str]:
         """The loadings are what they should be, and explain what they are said to."""

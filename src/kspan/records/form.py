@@ -7,12 +7,14 @@ it is true is the matter of `kspan.records.check`.
 from collections.abc import Iterable
 from dataclasses import fields
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import numpy as np
 
 from kspan.choosing_k import ComponentPath, SparsityPath, Stability
 from kspan.choosing_k.panel import Panel
+from kspan.covariance.matrix import Psd
+from kspan.covariance.missing import RULES
 from kspan.problem import default_nonzero_coefs
 from kspan.progress import Status
 from kspan.proofs import Certificate, CertificateError
@@ -48,6 +50,8 @@ PARAMETERS: dict[str, Any] = {
     "n_components": int,
     "covariance": str | None,
     "scale": bool,
+    "missing": str,
+    "psd": str,
     "solver": str | dict[str, Any],
     "n_features_to_select": int | float | None,
     "explained_share": float,
@@ -98,7 +102,11 @@ def require_form(record: "FitRecord") -> None:
     need(record.dtype in ("float64", "float32"), f"dtype: {record.dtype!r} is none of a fit")
     d, n = record.n_features, record.n_samples
     need(d >= 1 and (n is None or n >= 1), "n_samples, n_features: not numbers of a table")
-    require_counts(record, "n_iter", "n_passes")
+    require_counts(record, "n_iter", "n_passes", "n_missing")
+    asked = record.parameters
+    need(not record.n_missing or asked.get("missing") in RULES[1:], "n_missing: without a rule")
+    need(n is not None or not record.n_missing, "n_missing: of a matrix")
+    need(0 <= record.indefiniteness < np.inf, "indefiniteness: no share")
     need(record.status in STATUSES, f"status: {record.status!r} is none")
     require_features("support", record.support, d)
     k = record.support.size
@@ -142,13 +150,15 @@ def require_times(record: "FitRecord") -> None:
 
 def require_parameters(asked: dict[str, Any], d: int) -> None:
     """Those that the check reads are of the types that the estimator takes."""
-    need({"n_components", "covariance", "scale"} <= set(asked),
+    need({"n_components", "covariance", "scale", "missing", "psd"} <= set(asked),
          "parameters: not those of an estimator")  # fmt: skip
     need(all(name.isidentifier() for name in asked), "parameters: one has no name")
     for name in PARAMETERS.keys() & asked.keys():
         wrong = misfit(asked[name], PARAMETERS[name])
         need(not wrong, f"parameters: {name} {wrong}")
     need(asked["covariance"] in (None, "precomputed"), "parameters: covariance is none")
+    need(asked["missing"] in RULES, "parameters: missing is no rule")
+    need(asked["psd"] in get_args(Psd), "parameters: psd is no rule")
     for name in ("include", "exclude"):
         inside = all(0 <= place < d for place in asked.get(name) or [])
         need(inside, f"parameters: {name} names what is not a feature")

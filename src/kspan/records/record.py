@@ -17,6 +17,7 @@ from kspan.arrays import FloatArray, Index
 from kspan.choosing_k import ComponentPath, SparsityPath, Stability
 from kspan.choosing_k.result import path_types
 from kspan.io.numeric import require_numeric
+from kspan.io.rows import projected
 from kspan.proofs import Certificate, CertificateError
 from kspan.proofs.check.certificate import file_types
 from kspan.records.check import check_record
@@ -73,6 +74,13 @@ class FitRecord:
     stability : Stability or None
     environment : dict
         Versions of what it was made with.
+    weights : str or None
+        SHA-256 of the sample weights, if there were any.
+    n_missing : int
+        How many values of the data were missing; ``parameters["missing"]`` is what was done.
+    indefiniteness : float
+        How far below zero the smallest eigenvalue of a given matrix is, as a share of the largest
+        one. Variances and bounds are about the matrix as it is.
     created, seconds : str, float or None
         When, and how long it took.
     version : int
@@ -106,6 +114,9 @@ class FitRecord:
     path: SparsityPath | None
     stability: Stability | None
     environment: dict[str, str]
+    weights: str | None = None
+    n_missing: int = 0
+    indefiniteness: float = 0.0
     created: str = ""
     seconds: float | None = None
     version: int = field(default=VERSION)
@@ -114,6 +125,11 @@ class FitRecord:
     def n_components(self) -> int:
         """The number m of components."""
         return self.loadings.shape[1]
+
+    @property
+    def missing_share(self) -> float:
+        """The share of the data that was missing."""
+        return self.n_missing / ((self.n_samples or 1) * self.n_features)
 
     @property
     def selected_names(self) -> list[str]:
@@ -151,6 +167,27 @@ class FitRecord:
             return int(self.support.size)
         return features_each(PATH_OF[self.estimator], self.parameters, self.n_features)
 
+    def remarks(self) -> list[str]:
+        """Say in sentences what is not as plain as it could be about the data."""
+        found = []
+        if self.weights is not None:
+            found.append("Samples are weighted.")
+        if self.n_missing:
+            done = {
+                "mean": "the mean of the feature is taken in their place",
+                "pairwise": "covariances are from the samples that have both features",
+            }[self.parameters["missing"]]
+            found.append(
+                f"{self.n_missing:,} values ({self.missing_share:.2%}) are missing: {done}."
+            )
+        if self.indefiniteness:
+            found.append(
+                "The matrix is not positive semidefinite: it has an eigenvalue of "
+                f"{-self.indefiniteness:.2g} of the largest one. Variances are those of the matrix "
+                "as it is, and upper bounds hold for it."
+            )
+        return found
+
     def proof_is_about(self, number: int) -> str:
         """Say what a certificate is about; `number` counts from 0.
 
@@ -172,6 +209,7 @@ class FitRecord:
         estimator: Any,
         X: Any,
         *,
+        sample_weight: Any = None,
         source: str = "",
         feature_names: Sequence[str] | None = None,
         sample_names: Sequence[str] | None = None,
@@ -188,13 +226,17 @@ class FitRecord:
         ----------
         estimator : fitted estimator of kspan
         X : the data, as given to `fit`
+        sample_weight : the weights, as given to `fit`
         source : what to call the data
         feature_names : names of all features, if X has none
         sample_names : names of all samples
         path, stability : results of `kspan.sparsity_path` and `kspan.selection_stability`
         seconds : how long the fit took
         """
-        covariance = covariance_of(X, estimator.get_params())
+        covariance = covariance_of(X, estimator.get_params(), sample_weight=sample_weight)
+        own, in_blocks = estimator._weights_digest, hasattr(estimator, "_stream")
+        if own != covariance.weights_digest and not in_blocks:
+            raise ValueError("The fit had other sample weights: give sample_weight as to `fit`.")
         support = estimator.get_support(indices=True)
         names = getattr(estimator, "feature_names_in_", feature_names)
         scores, samples = some_scores(estimator.components_, support, covariance)
@@ -243,12 +285,17 @@ class FitRecord:
             path=path,
             stability=stability,
             environment=environment(),
+            weights=covariance.weights_digest,
+            n_missing=0 if covariance.missing is None else covariance.missing.count,
+            indefiniteness=covariance.indefiniteness,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             seconds=seconds,
         )
 
     def transform(self, X: Any) -> FloatArray:
         """Return the coordinates of samples along the components.
+
+        Missing values are taken to be the mean of the fit, if it was one that allows them.
 
         Parameters
         ----------
@@ -259,7 +306,8 @@ class FitRecord:
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(f"X has shape {X.shape}; {self.n_features} features are needed.")
         axes = self.loadings if self.scale is None else self.loadings / self.scale[:, None]
-        return np.asarray(X[:, self.support] @ axes - self.mean @ axes)
+        fill = None if self.parameters["missing"] == "raise" else self.mean
+        return projected(X[:, self.support], axes, self.mean @ axes, None, fill)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to a file, atomically."""
@@ -315,7 +363,9 @@ class FitRecord:
             path=path,
         )
 
-    def verify(self, X: Any, feature_names: Sequence[str] | None = None) -> list[str]:
+    def verify(
+        self, X: Any, feature_names: Sequence[str] | None = None, *, sample_weight: Any = None
+    ) -> list[str]:
         """Check the record against the data; return what was checked, and last what was not.
 
         Checked are the data itself, loadings, variances, centre, scales, scores, the share that was
@@ -327,13 +377,14 @@ class FitRecord:
         ----------
         X : the data of the fit, in any form
         feature_names : names of all features, to compare; by default those that X has
+        sample_weight : the weights of the fit, if it had any
 
         Raises
         ------
         CertificateError
             Naming the first number that does not follow from the data.
         """
-        return check_record(self, X, feature_names)
+        return check_record(self, X, feature_names, sample_weight)
 
 
 def _require_length(what: str, names: Any, length: int | None) -> None:

@@ -79,6 +79,14 @@ def asked(record: FitRecord) -> list[Fact]:
         ("SHA-256", record.fingerprint),
         ("Estimator", record.estimator),
     ]
+    if record.weights is not None:
+        facts.append(("Sample weights", f"SHA-256 {record.weights}"))
+    if record.n_missing:
+        values = f"{count(record.n_missing, 'value')}, {percent(record.missing_share, 2)}"
+        facts.append(("Missing", f"{values} of the table"))
+    if record.indefiniteness:
+        eigenvalue = number(-record.indefiniteness, 2)
+        facts.append(("Smallest eigenvalue", f"{eigenvalue} of the largest one"))
     seed = record.parameters.get("random_state")
     facts.append(("Seed", "none was set" if seed is None else plain(seed)))
     for name, value in record.parameters.items():

@@ -107,8 +107,8 @@ def title(record: FitRecord) -> str:
 
 
 def answer(record: FitRecord) -> list[str]:
-    """Return what was found, and what is proved about it: two or three sentences."""
-    return [found(record), *proved(record)]
+    """Return what was found, what is proved about it, and what to know about the data."""
+    return [found(record), *proved(record), *record.remarks()]
 
 
 def found(record: FitRecord) -> str:

@@ -101,8 +101,12 @@ class Bound:
 
     @classmethod
     def of(cls, ky_fan: float, scores: FloatArray, choice: Choice) -> "Bound":
-        """Add the best scores of a support to a Ky Fan sum."""
-        return cls(_finite(ky_fan + choice.best_sum(scores)), scores, ky_fan)
+        """Add the best scores of a support to a Ky Fan sum.
+
+        Nothing is explained by less than nothing: what is left of a matrix that lacks positive
+        semidefiniteness may have no direction above zero, and then zero is the bound.
+        """
+        return cls(max(_finite(ky_fan + choice.best_sum(scores)), 0.0), scores, ky_fan)
 
 
 def _finite(value: float) -> float:
