@@ -8,7 +8,7 @@ import typer
 
 from kspan.cli import options
 from kspan.cli.errors import FAILED, check_outputs, complain, guarded, require
-from kspan.cli.inputs import Reading, feature_places, load_table, reads_file, watched
+from kspan.cli.inputs import Reading, Rules, feature_places, load_table, reads_file, watched
 from kspan.cli.options import Estimator
 from kspan.cli.progress import Watcher
 
@@ -59,6 +59,7 @@ def path(
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
     *,
+    rules: Rules,
     how: Reading,
 ) -> None:  # fmt: skip
     """Show what m components explain with every number of features, and suggest one.
@@ -73,6 +74,8 @@ def path(
     """
     import kspan
 
+    rules.require_shared(estimator)
+    rules.require_whole()
     if disjoint and estimator is not Estimator.ORTHONORMAL:
         raise ValueError(f"--disjoint needs --estimator {Estimator.ORTHONORMAL}.")
     if (include or exclude) and estimator is not Estimator.FEATURES:
@@ -96,6 +99,7 @@ def path(
             ks=_numbers(ks),
             include=feature_places(include, "--include", table),
             exclude=feature_places(exclude, "--exclude", table),
+            panel=kspan.Panel(**rules.parameters(table)),
             scale=scale,
             covariance="precomputed" if is_covariance else None,
             sample_weight=weights,

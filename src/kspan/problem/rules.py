@@ -296,8 +296,10 @@ class RuledChoice(Choice):
 
     @property
     def largest_size(self) -> int:
-        """See `Choice.largest_size`: with more features others may come in."""
-        return self.size
+        """See `Choice.largest_size`: with more features there may be others to choose from."""
+        larger = self.resized(self.n_features)
+        same = np.array_equal(larger.allowed, self.allowed)
+        return larger.size if same else self.size
 
     def objection(self, support: Index) -> str | None:
         """Say why a support, features each named once, is not feasible; None if it is."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.choosing_k import ComponentPath, SparsityPath
-from kspan.choosing_k.band import upper_band
+from kspan.choosing_k import BudgetPath, ComponentPath, SparsityPath
+from kspan.choosing_k.band import free_bounds, least_of_more, upper_band
 from kspan.choosing_k.own_features import OwnFeatures
 from kspan.choosing_k.panel import Panel
 from kspan.covariance import Covariance
@@ -123,6 +123,8 @@ class Check:
         self.status()
         if self.record.path is not None:
             done.append(self.path(self.record.path))
+        if self.record.budget_path is not None:
+            done.append(self.budgets(self.record.budget_path))
         if self.record.dtype == "float32":
             done.append("the fit was made in float32: its loadings hold to five digits")
         return [*done, not_checked(self.record, named=names is not None)]
@@ -513,6 +515,33 @@ class Check:
             proved = np.isfinite(upper) and upper >= follows * (1 - BOUND_TOLERANCE)
             need(proved, f"path, k={k}: upper {upper!r} was claimed, only {follows!r} follows")
         return f"the path holds at {len(ks)} numbers of features"
+
+    def budgets(self, path: BudgetPath) -> str:
+        """What other budgets buy, and what they could buy at most."""
+        need(self.panel.budget == path.asked, "budget_path: another budget")
+        choice = self.problem_at(self.asked_size()).choice
+        assert isinstance(choice, RuledChoice)
+        problems = []
+        for budget in path.budget:
+            other = choice.with_budget(float(budget))
+            need(other.has_supports, f"budget_path: a budget of {budget:g} buys nothing")
+            problems.append(RowSparseProblem(self.covariance, self.m, other))
+        upper = free_bounds(problems)
+        for place, proof in enumerate(path.certificates):
+            upper[place] = min(upper[place], verify(problems[place], proof)[1])
+            self.told(proof, RowSparseProblem)
+        uppers = least_of_more(upper)
+        for place, problem in enumerate(problems):
+            what, support = f"budget_path, {path.budget[place]:g}", path.supports[place]
+            wrong = problem.choice.objection(support)
+            need(wrong is None, f"{what}: {wrong}")
+            spent = float(choice.costs[support].sum())
+            self.agree(f"{what}, spent", float(path.spent[place]), spent)
+            self.agree(what, float(path.objective[place]), problem.refit(support).objective)
+            proved = path.upper[place] >= uppers[place] * (1 - BOUND_TOLERANCE)
+            proved = proved and path.objective[place] <= path.upper[place]
+            need(bool(proved), f"{what}: its bound does not follow")
+        return f"what {len(problems)} budgets buy holds"
 
     def component_path(self, path: ComponentPath) -> str:
         """What components with other numbers of features have, and what is proved of them."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import numpy as np
 
-from kspan.choosing_k import ComponentPath, SparsityPath, Stability
+from kspan.choosing_k import BudgetPath, ComponentPath, SparsityPath, Stability
 from kspan.choosing_k.panel import Panel
 from kspan.covariance.matrix import Psd
 from kspan.covariance.missing import RULES
@@ -129,6 +129,8 @@ def require_form(record: "FitRecord") -> None:
         require_certificate(proof, f"certificate {number + 1}")
     if record.path is not None:
         require_path(record.path, d, ruled=has_rules(record.parameters))
+    if record.budget_path is not None:
+        require_budgets(record.budget_path, d)
     if record.stability is not None:
         require_stability(record.stability, d)
 
@@ -200,6 +202,24 @@ def require_path(path: SparsityPath, d: int, *, ruled: bool) -> None:
     require_counts(path, "n_passes", what="path")
     for proof in path.certificates:
         require_certificate(proof, "path: a certificate")
+
+
+def require_budgets(path: BudgetPath, d: int) -> None:
+    """As many of everything as there are budgets."""
+    require_types(path, "budget_path: ")
+    need(path.n_features == d, "budget_path: of other data")
+    t = path.budget.size
+    for name in ("budget", "spent", "objective", "upper"):
+        require_shape(f"budget_path: {name}", getattr(path, name), (t,))
+        need(np.isfinite(getattr(path, name)).all(), f"budget_path: {name} is not finite")
+    need(t > 0 and (np.diff(path.budget) > 0).all(), "budget_path: budgets do not rise")
+    require_length("budget_path: supports", path.supports, t, "budget")
+    for support in path.supports:
+        require_features("budget_path", support, d)
+    need(len(path.certificates) <= t, "budget_path: more proofs than budgets")
+    for proof in path.certificates:
+        require_certificate(proof, "budget_path: a certificate")
+    need(path.status in STATUSES, f"budget_path: status {path.status!r} is none")
 
 
 def require_component_path(path: ComponentPath) -> None:
