@@ -79,6 +79,8 @@ class BranchAndBound:
         scores[node.features] = z
         fixed = node.features[node.choice.include]
         choice = self.problem.choice.within(node.features).settled(fixed=fixed)
+        if not choice.has_supports:
+            return node.features[:0]
         inner = self.monitor.inner(quiet=True)
         return self.heuristic(self.problem, scores, choice, inner)
 
