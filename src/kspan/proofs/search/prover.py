@@ -26,7 +26,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kspan.arrays import FloatArray
+from kspan.arrays import FloatArray, Index
 from kspan.linalg.machine import one_blas_thread
 from kspan.linalg.rounding import IMPROVEMENT
 from kspan.problem import (
@@ -42,8 +42,9 @@ from kspan.progress import Monitor, relative_gap
 from kspan.proofs.check.bounds import Cones
 from kspan.proofs.check.certificate import Certificate
 from kspan.proofs.check.claims import Problem, Witness
-from kspan.proofs.check.known import KnownMatrix
-from kspan.proofs.check.pattern_tree import counted_patterns
+from kspan.proofs.check.known import KnownMatrix, data_scale
+from kspan.proofs.check.partly_known import PartlyKnown
+from kspan.proofs.check.pattern_tree import counted_patterns, other_counts
 from kspan.proofs.check.pattern_witnesses import (
     SharedWitness,
     SumWitness,
@@ -58,6 +59,7 @@ from kspan.proofs.check.witnesses import PathWitness
 from kspan.proofs.search.branch_and_bound import BranchAndBound
 from kspan.proofs.search.closed_forms import prove_by_closed_forms, prove_by_nets, prove_by_trace
 from kspan.proofs.search.cone_relaxation import ConeRelaxation
+from kspan.proofs.search.inside_search import choose_relaxed
 from kspan.proofs.search.node_steps import NodeSteps, value_of
 from kspan.proofs.search.nonnegative_search import NonnegativeSteps
 from kspan.proofs.search.pattern_tree_search import (
@@ -282,15 +284,17 @@ class Prover(ABC):
         proof.history.clear()  # the first line of the resumed history is the first of all
         return found
 
-    def keeper(self, known: KnownMatrix) -> Keeper | None:
+    def keeper(self, known: KnownMatrix | None) -> Keeper | None:
         """Return what writes checkpoints of this problem and this way to search it.
 
-        The budget of nodes may differ from one run to the next.
+        Without a matrix the data speak for themselves. The budget of nodes may differ from one run
+        to the next.
         """
         if self.options.checkpoint is None:
             return None
         budgets = replace(self.budgets, max_nodes=0)
-        asked = (digest(known), self.m, digest(self.choice), budgets, self.problem.kind)
+        data = self.problem.covariance.fingerprint() if known is None else digest(known)
+        asked = (data, self.m, digest(self.choice), budgets, self.problem.kind)
         sha = hashlib.sha256(repr(asked).encode())
         return Keeper(self.options.checkpoint, sha.hexdigest(), self.options.checkpoint_every)
 
@@ -473,10 +477,13 @@ class PatternProver(Prover):
 
     def plan(self, level: str) -> list[Step]:
         """See `Prover.plan`."""
-        if level == "fast" or not self.is_dense:
-            return [partial(self.shared, level), partial(self.singles, level)]
+        alone: list[Step] = [partial(self.shared, level), partial(self.singles, level)]
+        if level == "fast" or not (self.is_dense or self.reads_rows):
+            return alone
         # Few features in all say more than each component for itself, which the search knows.
-        return [partial(self.shared, "tight"), partial(self.whole, level)]
+        if self.is_dense:
+            return [partial(self.shared, "tight"), partial(self.whole, level)]
+        return [partial(self.whole, level), *alone]
 
     def shared(self, level: str) -> None:
         """A bound for as many features as all components use, if they shared them."""
@@ -516,16 +523,20 @@ class PatternProver(Prover):
 
     def tree(self, max_nodes: int) -> None:
         """Search up to a number of nodes, from a checkpoint if there is one."""
-        proof, known, patterns = self.proof, self.proof.known, self.patterns
-        keeper = self.keeper(known)
+        proof, patterns = self.proof, self.patterns
+        keeper = self.keeper(proof.known if self.is_dense else None)
+        kept = None if keeper is None else keeper.load()
+        found = kept if isinstance(kept, PatternState) else None
+        known = self.relaxed(None if found is None else found.inside)
+        if known is None:
+            return
         loadings = proof.best.loadings(self.problem.n_features)
         lower, ceiling = proof.lower / known.scale, min(proof.upper, proof.ceiling)
         state = PatternState.at_root(known, patterns, loadings, lower, 4 * ceiling / known.scale)
-        kept = None if keeper is None else keeper.load()
-        if isinstance(kept, PatternState):
-            if lower > kept.lower:
-                kept.lower, kept.support = lower, loadings
-            state = kept
+        if found is not None:
+            if lower > found.lower:
+                found.lower, found.support = lower, loadings
+            state = found
             proof.history.clear()
         proof.seconds_before = state.seconds
         error = known.uncertainty.total(self.m, self.choice)
@@ -545,6 +556,21 @@ class PatternProver(Prover):
         proof.n_eigensolves += done.n_eigensolves
         proof.history += done.history
 
+    def relaxed(self, inside: Index | None) -> KnownMatrix | PartlyKnown | None:
+        """Return what is relaxed: all features, or some that are given or chosen here.
+
+        None if there is no time for that.
+        """
+        if self.is_dense:
+            return self.proof.known
+        stop = self.proof.monitor.out_of_time
+        try:
+            if inside is None:
+                return choose_relaxed(self.proof, self.patterns, self.budgets)
+            return PartlyKnown.of(self.problem, inside, other_counts(self.patterns), stop=stop)
+        except TimeoutError:
+            return None
+
     def better_near(self, _: PatternNode, guess: FloatArray) -> tuple[float, FloatArray] | None:
         """Ask for loadings near relaxed ones; return them with what they explain at least."""
         heuristic = self.proof.heuristic
@@ -557,7 +583,7 @@ class PatternProver(Prover):
             value = self.problem.claimed_value(support, loadings[support])
         except ValueError:  # not as orthonormal as it should be
             return None
-        return value / self.proof.known.scale, loadings
+        return value / data_scale(self.problem), loadings
 
     def consider_loadings(self, loadings: FloatArray) -> None:
         """Take loadings as the best point if they are; alike components by their variances."""
@@ -573,7 +599,7 @@ class PatternProver(Prover):
         if found.objective > self.proof.best.objective * (1 + IMPROVEMENT):
             self.proof.best = found
 
-    def keeper(self, known: KnownMatrix) -> Keeper | None:
+    def keeper(self, known: KnownMatrix | None) -> Keeper | None:
         """See `Prover.keeper`; which patterns are searched is part of the problem."""
         keeper = super().keeper(known)
         if keeper is None:

@@ -33,6 +33,8 @@ from kspan.linalg.tracking import EigenTracker
 from kspan.problem import Patterns
 from kspan.proofs.check.bounds import Cones, largest_squares
 from kspan.proofs.check.claims import Part
+from kspan.proofs.check.known import KnownMatrix
+from kspan.proofs.check.partly_known import PartlyKnown
 from kspan.proofs.check.teams import TeamPart, Teams, TeamsWitness
 from kspan.proofs.search.cone_relaxation import (
     KNOWN_SHARE,
@@ -119,25 +121,25 @@ class TeamRelaxation:
 
     Parameters
     ----------
-    A : (d, d) array, all features of the problem, entries of order one
-    teams, patterns : what is relaxed
+    known : A on all features of the problem, or on those that are relaxed; entries of order one
+    teams, patterns : what is relaxed; features that are not known are for no team
     start : where to begin
     near : (d, r) loadings that are known to be good, in the order of the teams
     """
 
     def __init__(
         self,
-        A: FloatArray,
+        known: KnownMatrix | PartlyKnown,
         teams: Teams,
         patterns: Patterns,
         *,
         start: TeamsSnapshot | None = None,
         near: FloatArray | None = None,
     ):
-        self.teams, self.patterns, self.n_all = teams, patterns, len(A)
+        self.teams, self.patterns, self.n_all = teams, patterns, known.n_features
         self.features = np.flatnonzero(np.any([team.choice.allowed for team in teams], axis=0))
         n = self.features.size
-        place_of = np.full(len(A), -1)
+        place_of = np.full(self.n_all, -1)
         place_of[self.features] = np.arange(n)
         self.dtype: Any = np.float64 if n <= DOUBLE_LIMIT else np.float32
         self.is_linked = len(teams) > 1
@@ -148,7 +150,7 @@ class TeamRelaxation:
             cap = 1 if patterns.disjoint else team.count
             self.parts.append(
                 ConeRelaxation(
-                    A[np.ix_(E, E)],
+                    known.on(E).A,
                     team.count,
                     team.choice.on(E),
                     copies=team.count,
@@ -158,7 +160,7 @@ class TeamRelaxation:
             )
             self.places.append(place_of[E])
         r = patterns.n_components
-        self.unit = float(np.linalg.norm(A[np.ix_(self.features, self.features)])) / np.sqrt(r)
+        self.unit = float(np.linalg.norm(known.on(self.features).A)) / np.sqrt(r)
         self.unit = self.unit or 1.0
         self.rho = RHO_START * self.unit
         count = len(teams) if self.is_linked else 0
