@@ -10,8 +10,8 @@ Let i be outside, a an upper bound on a_ii, and
           \{a_{ij}^2/4, j ≠ i \text{ outside}\} .
 
 Take G with g_ij = 2a_ij for i outside and j inside, g_ij = a_ij for both outside, and g_ij = 0 for
-i inside and j outside. Then A - sym(G) has no entry that joins a feature outside to another one, and
-the κ largest :math:`g_{ij}^2/4` of row i add up to R_i. For any number μ choose β_i ≥ 0 with
+i inside and j outside. Then A - sym(G) has no entry that joins a feature outside to another one,
+and the κ largest :math:`g_{ij}^2/4` of row i add up to R_i. For any number μ choose β_i ≥ 0 with
 
 .. math:: β_i (β_i + μ - a) \ge R_i, \qquad β_i + μ - a \ge 0, \qquad α_i = β_i + μ - a,
 
@@ -24,7 +24,9 @@ With μ at the size of half a component's variance, β_i is about R_i/μ: a feat
 variance, or with small covariances, is worth little whatever else is chosen.
 
 **Rounding.** Entries are those of `row_sums.AbsoluteRows`: none is below the true one. Squares and
-sums of κ of them are off by (κ+4)u, roots, sums and a division of positive numbers by less than 16u.
+sums of κ of them are off by (κ+4)u; roots, sums and a division of positive numbers by less than
+16u. Take as A the matrix in memory inside, and the true one elsewhere: it is off by no more than
+`Uncertainty` says.
 """
 
 from collections.abc import Callable

@@ -93,7 +93,7 @@ class PatternTreeWitness(Witness):
         """See `Witness.evaluate`."""
         return _Walk(problem, self).upper() * self.scale
 
-    def known(self, problem: Problem) -> KnownMatrix | PartlyKnown:
+    def matrix_of(self, problem: Problem) -> KnownMatrix | PartlyKnown:
         """Return what is known of A."""
         return KnownMatrix.of(problem, np.arange(problem.n_features), self.scale)
 
@@ -115,7 +115,7 @@ class InsideTreeWitness(PatternTreeWitness):
 
     inside: Index
 
-    def known(self, problem: Problem) -> PartlyKnown:
+    def matrix_of(self, problem: Problem) -> PartlyKnown:
         """Return what is known of A."""
         inside = feature_numbers(self.inside, problem.n_features, "witness: inside")
         return PartlyKnown.of(problem, inside, other_counts(counted_patterns(problem)), self.scale)
@@ -147,7 +147,7 @@ class _Walk:
 
     def __init__(self, problem: Problem, tree: PatternTreeWitness):
         self.tree, self.patterns = tree, counted_patterns(problem)
-        self.known = tree.known(problem)
+        self.known = tree.matrix_of(problem)
         m, choice, uncertainty = problem.n_components, problem.choice, self.known.uncertainty
         self.error, self.noise = uncertainty.total(m, choice), uncertainty.noise(m, choice)
 

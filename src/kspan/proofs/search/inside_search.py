@@ -50,7 +50,9 @@ def choose_relaxed(proof: Proof, patterns: Patterns, budgets: Budgets) -> Partly
     inside = _best(worth, proof.support, min(max(int(wanted.sum()), budgets.least_inside), most))
     for _ in range(ROUNDS):
         known = PartlyKnown.of(problem, inside, sizes, stop=stop)
-        found = inside if inside.size >= most else _competing(proof, known, patterns, budgets, score)
+        found = inside
+        if inside.size < most:
+            found = _competing(proof, known, patterns, budgets, score)
         if found.size <= inside.size:
             break
         is_last = found.size <= MORE * inside.size
@@ -60,6 +62,25 @@ def choose_relaxed(proof: Proof, patterns: Patterns, budgets: Budgets) -> Partly
         if is_last:
             break
     return PartlyKnown.of(problem, inside, sizes, stop=stop)
+
+
+def choose_wider(
+    proof: Proof, known: PartlyKnown, patterns: Patterns, budgets: Budgets
+) -> PartlyKnown | None:
+    """Return the same with twice as many features inside; None if there can be no more.
+
+    `TimeoutError` when the monitor says stop.
+    """
+    n_inside, d = known.inside.size, known.n_features
+    size = min(2 * n_inside, budgets.dense_limit, d)
+    if size <= n_inside:
+        return None
+    level = proof.lower / known.scale / (2 * patterns.n_components)
+    worth = known.outside_scores(np.arange(d), int(known.sizes[-1]), level)
+    worth[known.inside] = np.inf
+    inside = _best(worth, proof.support, size)
+    stop = proof.monitor.out_of_time
+    return PartlyKnown.of(proof.problem, inside, known.sizes, stop=stop)
 
 
 def _best(worth: FloatArray, support: Index, size: int) -> Index:

@@ -79,8 +79,8 @@ class PatternState(TreeState):
 
     @classmethod
     def at_root(
-        cls, known: KnownMatrix | PartlyKnown, patterns: Patterns, loadings: FloatArray, lower: float,
-        far: float,
+        cls, known: KnownMatrix | PartlyKnown, patterns: Patterns, loadings: FloatArray,
+        lower: float, far: float,
     ) -> "PatternState":  # fmt: skip
         """Return a search at its root, where there is no bound yet but one that is far above."""
         state = cls(known.scale, loadings, lower)

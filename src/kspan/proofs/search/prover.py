@@ -44,7 +44,7 @@ from kspan.proofs.check.certificate import Certificate
 from kspan.proofs.check.claims import Problem, Witness
 from kspan.proofs.check.known import KnownMatrix, data_scale
 from kspan.proofs.check.partly_known import PartlyKnown
-from kspan.proofs.check.pattern_tree import counted_patterns, other_counts
+from kspan.proofs.check.pattern_tree import PatternTreeWitness, counted_patterns, other_counts
 from kspan.proofs.check.pattern_witnesses import (
     SharedWitness,
     SumWitness,
@@ -59,7 +59,7 @@ from kspan.proofs.check.witnesses import PathWitness
 from kspan.proofs.search.branch_and_bound import BranchAndBound
 from kspan.proofs.search.closed_forms import prove_by_closed_forms, prove_by_nets, prove_by_trace
 from kspan.proofs.search.cone_relaxation import ConeRelaxation
-from kspan.proofs.search.inside_search import choose_relaxed
+from kspan.proofs.search.inside_search import choose_relaxed, choose_wider
 from kspan.proofs.search.node_steps import NodeSteps, value_of
 from kspan.proofs.search.nonnegative_search import NonnegativeSteps
 from kspan.proofs.search.pattern_tree_search import (
@@ -477,13 +477,25 @@ class PatternProver(Prover):
 
     def plan(self, level: str) -> list[Step]:
         """See `Prover.plan`."""
-        alone: list[Step] = [partial(self.shared, level), partial(self.singles, level)]
-        if level == "fast" or not (self.is_dense or self.reads_rows):
-            return alone
+        if level == "fast" or not (self.relaxes_all or self.reads_rows):
+            return [partial(self.shared, level), partial(self.singles, level)]
         # Few features in all say more than each component for itself, which the search knows.
-        if self.is_dense:
-            return [partial(self.shared, "tight"), partial(self.whole, level)]
-        return [partial(self.whole, level), *alone]
+        return [
+            partial(self.shared, "tight"), partial(self.whole, level),
+            partial(self.without_tree, level),
+        ]  # fmt: skip
+
+    @property
+    def relaxes_all(self) -> bool:
+        """Whether all features are relaxed, or those that count."""
+        return self.is_dense and self.choice.features.size <= self.budgets.pattern_limit
+
+    def without_tree(self, level: str) -> None:
+        """What is left to do where the relaxation says nothing, or too little."""
+        if not isinstance(self.proof.witness, PatternTreeWitness):
+            if level == "exact":
+                self.shared(level)
+            self.singles(level)
 
     def shared(self, level: str) -> None:
         """A bound for as many features as all components use, if they shared them."""
@@ -522,23 +534,41 @@ class PatternProver(Prover):
         return float(self.problem.covariance.diagonal().max()) or 1.0
 
     def tree(self, max_nodes: int) -> None:
-        """Search up to a number of nodes, from a checkpoint if there is one."""
-        proof, patterns = self.proof, self.patterns
-        keeper = self.keeper(proof.known if self.is_dense else None)
-        kept = None if keeper is None else keeper.load()
-        found = kept if isinstance(kept, PatternState) else None
-        known = self.relaxed(None if found is None else found.inside)
-        if known is None:
+        """Search up to a number of nodes, from a checkpoint if there is one.
+
+        Where the features that are relaxed do not settle it, once more with others beside them.
+        """
+        proof = self.proof
+        keeper = self.keeper(proof.known if self.relaxes_all else None)
+        found = None if keeper is None else keeper.load()
+        state = found if isinstance(found, PatternState) else None
+        if state is not None:
+            proof.history.clear()
+            proof.seconds_before = state.seconds
+        try:
+            known: KnownMatrix | PartlyKnown | None
+            known = self.relaxed(None if state is None else state.inside)
+            while known is not None:
+                state = self.searched(known, state, keeper, max_nodes)
+                known = self.wider(known, state, max_nodes)
+                state = None
+        except TimeoutError:
             return
+
+    def searched(
+        self, known: KnownMatrix | PartlyKnown, found: PatternState | None, keeper: Keeper | None,
+        max_nodes: int,
+    ) -> PatternState:  # fmt: skip
+        """Search from the root, or from where another search left off."""
+        proof, patterns = self.proof, self.patterns
         loadings = proof.best.loadings(self.problem.n_features)
         lower, ceiling = proof.lower / known.scale, min(proof.upper, proof.ceiling)
         state = PatternState.at_root(known, patterns, loadings, lower, 4 * ceiling / known.scale)
+        state.seconds = proof.seconds_before
         if found is not None:
             if lower > found.lower:
                 found.lower, found.support = lower, loadings
             state = found
-            proof.history.clear()
-        proof.seconds_before = state.seconds
         error = known.uncertainty.total(self.m, self.choice)
         budgets = replace(self.budgets, max_nodes=max_nodes)
         search = BranchAndBound(
@@ -546,7 +576,15 @@ class PatternProver(Prover):
             budgets=budgets, keeper=keeper, ceiling=ceiling, n_jobs=self.options.n_jobs,
             given=PatternGiven(known, patterns, budgets, error), ask=self.better_near,
         )  # fmt: skip
-        done = search.run()
+        in_part = isinstance(known, PartlyKnown) and known.inside.size < known.n_features
+        if in_part and found is None:
+            search.budgets = replace(budgets, max_nodes=1)
+            root = search.run()
+            search.budgets = budgets
+            helps = root.upper * known.scale < ceiling
+            done = search.run() if helps and max_nodes > 1 else root
+        else:
+            done = search.run()
         assert isinstance(done, PatternState)
         proof.hurried = search.hurried
         self.consider_loadings(done.support)
@@ -555,21 +593,32 @@ class PatternProver(Prover):
         proof.n_nodes += done.n_nodes
         proof.n_eigensolves += done.n_eigensolves
         proof.history += done.history
+        return done
 
-    def relaxed(self, inside: Index | None) -> KnownMatrix | PartlyKnown | None:
+    def relaxed(self, inside: Index | None) -> KnownMatrix | PartlyKnown:
         """Return what is relaxed: all features, or some that are given or chosen here.
 
-        None if there is no time for that.
+        `TimeoutError` if there is no time for that.
         """
-        if self.is_dense:
+        if self.relaxes_all:
             return self.proof.known
+        if inside is None:
+            return choose_relaxed(self.proof, self.patterns, self.budgets)
         stop = self.proof.monitor.out_of_time
-        try:
-            if inside is None:
-                return choose_relaxed(self.proof, self.patterns, self.budgets)
-            return PartlyKnown.of(self.problem, inside, other_counts(self.patterns), stop=stop)
-        except TimeoutError:
+        return PartlyKnown.of(self.problem, inside, other_counts(self.patterns), stop=stop)
+
+    def wider(
+        self, known: KnownMatrix | PartlyKnown, done: PatternState, max_nodes: int
+    ) -> PartlyKnown | None:
+        """Return what to relax next, if a search ended for want of features to split on.
+
+        Or with its root, as that says no more than other bounds.
+        """
+        is_tree = isinstance(self.proof.witness, PatternTreeWitness)
+        settled = self.is_done or (is_tree and bool(done.open)) or done.n_nodes >= max_nodes
+        if isinstance(known, KnownMatrix) or settled or self.proof.monitor.out_of_time():
             return None
+        return choose_wider(self.proof, known, self.patterns, self.budgets)
 
     def better_near(self, _: PatternNode, guess: FloatArray) -> tuple[float, FloatArray] | None:
         """Ask for loadings near relaxed ones; return them with what they explain at least."""
