@@ -309,6 +309,26 @@ def test_a_search_goes_on_from_its_checkpoint(tmp_path):
     verify(problem, done)
 
 
+def test_the_proof_does_not_depend_on_who_made_it():
+    problem = counted(matrix("correlation", 8, 1), 2, {"n_nonzero_coefs": 3})
+    budgets = replace(GROWING, worth_sending=0.0, pattern_root_iter=15)
+    alone = proved(problem, "exact", budgets)
+    assert alone.n_nodes > 3
+    assert proved(problem, "exact", budgets, n_jobs=2).digest == alone.digest
+
+
+def test_a_checkpoint_of_standardised_data_is_about_these_data(tmp_path):
+    X = np.random.default_rng(0).standard_normal((20, 8)) * np.arange(1, 9)
+    options = {"checkpoint": tmp_path / "search.npz", "checkpoint_every": 0.0}
+    patterns = Patterns.of(8, 2, 3)
+    problem = StiefelProblem(as_covariance(X, scale=True), 2, patterns=patterns)
+    done = proved(problem, "exact", GROWING, **options)
+    assert proved(problem, "exact", GROWING, **options).upper == pytest.approx(done.upper)
+    other = StiefelProblem(as_covariance(X), 2, patterns=patterns)
+    with pytest.raises(ValueError, match="another problem"):
+        proved(other, "exact", GROWING, **options)
+
+
 def test_data_that_no_rows_can_be_read_of_are_bounded_otherwise(monkeypatch):
     """More samples than features, and too many features for a matrix of them."""
     monkeypatch.setattr(prover, "MATRIX_LIMIT", 5)

@@ -14,6 +14,7 @@ import numpy as np
 
 from kspan.arrays import FloatArray, Index
 from kspan.problem import Patterns
+from kspan.progress import Monitor
 from kspan.proofs.check.partly_known import PartlyKnown, parted
 from kspan.proofs.check.pattern_tree import other_counts
 from kspan.proofs.check.teams import first_teams, team_cut_levels, teams_bound, tidy
@@ -25,6 +26,7 @@ from kspan.proofs.search.tree_state import Budgets
 FIRST_SHARE = 0.7  # of a score on average, for a feature to be among the first
 NEARLY = 0.2  # of a score on average, that a feature may lack for a place
 ROUNDS = 4
+TIME_SHARE = 0.25  # of what is left
 MORE = 1.05  # a round that brings no more features than this is the last
 
 
@@ -48,11 +50,14 @@ def choose_relaxed(proof: Proof, patterns: Patterns, budgets: Budgets) -> Partly
     worth = first.outside_scores(everything, int(sizes[-1]), level)
     wanted = worth >= FIRST_SHARE * score
     inside = _best(worth, proof.support, min(max(int(wanted.sum()), budgets.least_inside), most))
+    part = proof.monitor.inner(quiet=True, share=TIME_SHARE)
     for _ in range(ROUNDS):
+        if part.out_of_time():
+            break
         known = PartlyKnown.of(problem, inside, sizes, stop=stop)
         found = inside
         if inside.size < most:
-            found = _competing(proof, known, patterns, budgets, score)
+            found = _competing(proof, part, known, patterns, budgets, score)
         if found.size <= inside.size:
             break
         is_last = found.size <= MORE * inside.size
@@ -91,8 +96,9 @@ def _best(worth: FloatArray, support: Index, size: int) -> Index:
 
 
 def _competing(
-    proof: Proof, known: PartlyKnown, patterns: Patterns, budgets: Budgets, score: float
-) -> Index:
+    proof: Proof, monitor: Monitor, known: PartlyKnown, patterns: Patterns, budgets: Budgets,
+    score: float,
+) -> Index:  # fmt: skip
     """Relax for some steps; return the features inside and those that are nearly worth a place."""
     teams = tidy(first_teams(patterns), patterns)
     relaxed = None if teams is None else relaxed_teams(known, teams)
@@ -103,8 +109,8 @@ def _competing(
     relax = TeamRelaxation(known, relaxed, patterns, near=near)
     for _ in range(budgets.inside_iter):
         relax.step()
-        if proof.monitor.out_of_time():
-            raise TimeoutError
+        if monitor.out_of_time():
+            break
     proof.n_eigensolves += relax.n_eigensolves
     try:
         bound = teams_bound(known, teams, relax.witness(), patterns)

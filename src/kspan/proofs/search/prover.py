@@ -11,7 +11,7 @@
 A level is a list of steps, each of which may lower the bound of a `Proof`. What differs between
 kinds of problems is which steps there are, and which relaxation they use: a `Prover` of each.
 Orthonormal components with supports of their own are bounded by proofs about shared features, and
-relaxed as a whole where A can be.
+relaxed: on all features, or on those that may be worth a place.
 Bounds for loadings of either sign hold for nonnegative ones too.
 """
 
@@ -479,9 +479,11 @@ class PatternProver(Prover):
         """See `Prover.plan`."""
         if level == "fast" or not (self.relaxes_all or self.reads_rows):
             return [partial(self.shared, level), partial(self.singles, level)]
-        # Few features in all say more than each component for itself, which the search knows.
+        # Few features in all say more than each component for itself, which the search knows
+        # unless there are too many features.
+        singles = [] if self.is_dense else [partial(self.singles, "tight")]
         return [
-            partial(self.shared, "tight"), partial(self.whole, level),
+            partial(self.shared, "tight"), *singles, partial(self.whole, level),
             partial(self.without_tree, level),
         ]  # fmt: skip
 
@@ -492,9 +494,8 @@ class PatternProver(Prover):
 
     def without_tree(self, level: str) -> None:
         """What is left to do where the relaxation says nothing, or too little."""
-        if not isinstance(self.proof.witness, PatternTreeWitness):
-            if level == "exact":
-                self.shared(level)
+        if level == "exact" and not isinstance(self.proof.witness, PatternTreeWitness):
+            self.shared(level)
             self.singles(level)
 
     def shared(self, level: str) -> None:
