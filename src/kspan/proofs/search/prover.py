@@ -287,13 +287,18 @@ class Prover(ABC):
     def keeper(self, known: KnownMatrix | None) -> Keeper | None:
         """Return what writes checkpoints of this problem and this way to search it.
 
-        Without a matrix the data speak for themselves. The budget of nodes may differ from one run
-        to the next.
+        Where there is no matrix, its diagonal and a product with it stand for it. The budget of
+        nodes may differ from one run to the next.
         """
         if self.options.checkpoint is None:
             return None
         budgets = replace(self.budgets, max_nodes=0)
-        data = self.problem.covariance.fingerprint() if known is None else digest(known)
+        if known is None:
+            covariance = self.problem.covariance
+            some = np.cos(np.arange(covariance.n_features, dtype=np.float64))[:, None]
+            data = digest([covariance.diagonal(), covariance.matmat(some)])
+        else:
+            data = digest(known)
         asked = (data, self.m, digest(self.choice), budgets, self.problem.kind)
         sha = hashlib.sha256(repr(asked).encode())
         return Keeper(self.options.checkpoint, sha.hexdigest(), self.options.checkpoint_every)
