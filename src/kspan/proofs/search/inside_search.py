@@ -10,6 +10,8 @@ k = 10 and 20: 15.3 and 19.4 where the guess is 14.7 and 21.2; the smallest scor
 average. Some 300 of 7129 features are worth as much with k = 10, and 700 with k = 20.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
@@ -20,18 +22,20 @@ from kspan.proofs.check.pattern_tree import other_counts
 from kspan.proofs.check.teams import first_teams, team_cut_levels, teams_bound, tidy
 from kspan.proofs.search.pattern_tree_search import relaxed_teams
 from kspan.proofs.search.proof import Proof
-from kspan.proofs.search.team_relaxation import TeamRelaxation
+from kspan.proofs.search.team_relaxation import TeamRelaxation, TeamsSnapshot
 from kspan.proofs.search.tree_state import Budgets
 
 FIRST_SHARE = 0.7  # of a score on average, for a feature to be among the first
-NEARLY = 0.2  # of a score on average, that a feature may lack for a place
+NEARLY = 0.1  # of a score on average, that a feature may lack for a place
 ROUNDS = 4
 TIME_SHARE = 0.25  # of what is left
 MORE = 1.05  # a round that brings no more features than this is the last
 
 
-def choose_relaxed(proof: Proof, patterns: Patterns, budgets: Budgets) -> PartlyKnown:
-    """Return what is known of A when the features that count are inside.
+def choose_relaxed(
+    proof: Proof, patterns: Patterns, budgets: Budgets
+) -> tuple[PartlyKnown, TeamsSnapshot | None]:
+    """Return what is known of A when the features that count are inside, and a point to begin at.
 
     `TimeoutError` when the monitor says stop.
     """
@@ -41,32 +45,29 @@ def choose_relaxed(proof: Proof, patterns: Patterns, budgets: Budgets) -> Partly
     nothing = PartlyKnown.of(problem, everything[:0], sizes, stop=stop)
     value = proof.lower / nothing.scale
     score = value / (2 * patterns.total)
-    # Twice the rows: here no feature is inside, and entries between two outside count half.
-    first = PartlyKnown(
-        nothing.matrix, nothing.inside, sizes, nothing.variances, 4 * nothing.squares,
-        nothing.uncertainty,
-    )  # fmt: skip
+    # Entries between two features outside count half, and here none is inside.
+    first = replace(nothing, squares=4 * nothing.squares)
     level = value / (2 * patterns.n_components)
     worth = first.outside_scores(everything, int(sizes[-1]), level)
     wanted = worth >= FIRST_SHARE * score
     inside = _best(worth, proof.support, min(max(int(wanted.sum()), budgets.least_inside), most))
-    part = proof.monitor.inner(quiet=True, share=TIME_SHARE)
+    part, start = proof.monitor.inner(quiet=True, share=TIME_SHARE), None
+    known = PartlyKnown.of(problem, inside, sizes, stop=stop)
     for _ in range(ROUNDS):
-        if part.out_of_time():
+        if inside.size >= most or part.out_of_time():
             break
-        known = PartlyKnown.of(problem, inside, sizes, stop=stop)
-        found = inside
-        if inside.size < most:
-            found = _competing(proof, part, known, patterns, budgets, score)
+        found, start = _competing(proof, part, known, patterns, budgets, score, start)
         if found.size <= inside.size:
             break
         is_last = found.size <= MORE * inside.size
         rank = np.where(np.isin(everything, inside), np.inf, worth)
         rank[np.setdiff1d(everything, found)] = -np.inf
         inside = _best(rank, proof.support, min(found.size, most))
+        known = PartlyKnown.of(problem, inside, sizes, stop=stop)
+        start = None if start is None else start.widened(inside)
         if is_last:
             break
-    return PartlyKnown.of(problem, inside, sizes, stop=stop)
+    return known, start
 
 
 def choose_wider(
@@ -97,16 +98,19 @@ def _best(worth: FloatArray, support: Index, size: int) -> Index:
 
 def _competing(
     proof: Proof, monitor: Monitor, known: PartlyKnown, patterns: Patterns, budgets: Budgets,
-    score: float,
-) -> Index:  # fmt: skip
-    """Relax for some steps; return the features inside and those that are nearly worth a place."""
+    score: float, start: TeamsSnapshot | None,
+) -> tuple[Index, TeamsSnapshot | None]:  # fmt: skip
+    """Relax for some steps; return the features inside and those that are nearly worth a place.
+
+    And where that ended.
+    """
     teams = tidy(first_teams(patterns), patterns)
     relaxed = None if teams is None else relaxed_teams(known, teams)
     if teams is None or relaxed is None:
-        return known.inside
+        return known.inside, start
     loadings = proof.best.loadings(known.n_features)
     near = loadings[:, np.argsort(-patterns.limits, kind="stable")]
-    relax = TeamRelaxation(known, relaxed, patterns, near=near)
+    relax = TeamRelaxation(known, relaxed, patterns, start=start, near=near)
     for _ in range(budgets.inside_iter):
         relax.step()
         if monitor.out_of_time():
@@ -115,9 +119,9 @@ def _competing(
     try:
         bound = teams_bound(known, teams, relax.witness(), patterns)
     except (FloatingPointError, np.linalg.LinAlgError):
-        return known.inside
+        return known.inside, None
     outside = parted(known, np.arange(known.n_features))[1]
     competes = np.zeros(outside.size, dtype=bool)
     for with_it, _ in team_cut_levels(bound, teams, patterns):
         competes |= with_it[outside] >= bound.value - NEARLY * score
-    return np.union1d(known.inside, outside[competes])
+    return np.union1d(known.inside, outside[competes]), relax.snapshot()

@@ -71,6 +71,7 @@ from kspan.proofs.search.pattern_tree_search import (
 from kspan.proofs.search.proof import Heuristic, Proof
 from kspan.proofs.search.relaxation import Relaxation
 from kspan.proofs.search.row_search import prove_by_rows
+from kspan.proofs.search.team_relaxation import TeamsSnapshot
 from kspan.proofs.search.tree_state import Budgets, Keeper, TreeState
 from kspan.proofs.search.wide_search import prove_by_samples, prove_by_split
 from kspan.storage import digest, require_writable
@@ -553,24 +554,24 @@ class PatternProver(Prover):
             proof.seconds_before = state.seconds
         try:
             known: KnownMatrix | PartlyKnown | None
-            known = self.relaxed(None if state is None else state.inside)
+            known, start = self.relaxed(None if state is None else state.inside)
             while known is not None:
-                state = self.searched(known, state, keeper, max_nodes)
+                state = self.searched(known, state, keeper, max_nodes, start)
                 known = self.wider(known, state, max_nodes)
-                state = None
+                state = start = None
         except TimeoutError:
             return
 
     def searched(
         self, known: KnownMatrix | PartlyKnown, found: PatternState | None, keeper: Keeper | None,
-        max_nodes: int,
+        max_nodes: int, start: TeamsSnapshot | None = None,
     ) -> PatternState:  # fmt: skip
         """Search from the root, or from where another search left off."""
         proof, patterns = self.proof, self.patterns
         loadings = proof.best.loadings(self.problem.n_features)
         lower, ceiling = proof.lower / known.scale, min(proof.upper, proof.ceiling)
         state = PatternState.at_root(known, patterns, loadings, lower, 4 * ceiling / known.scale)
-        state.seconds = proof.seconds_before
+        state.seconds, state.open[0].start = proof.seconds_before, start
         if found is not None:
             if lower > found.lower:
                 found.lower, found.support = lower, loadings
@@ -601,17 +602,21 @@ class PatternProver(Prover):
         proof.history += done.history
         return done
 
-    def relaxed(self, inside: Index | None) -> KnownMatrix | PartlyKnown:
+    def relaxed(
+        self, inside: Index | None
+    ) -> tuple[KnownMatrix | PartlyKnown, TeamsSnapshot | None]:
         """Return what is relaxed: all features, or some that are given or chosen here.
 
+        And a point to begin at, if there is one.
         `TimeoutError` if there is no time for that.
         """
         if self.relaxes_all:
-            return self.proof.known
+            return self.proof.known, None
         if inside is None:
             return choose_relaxed(self.proof, self.patterns, self.budgets)
         stop = self.proof.monitor.out_of_time
-        return PartlyKnown.of(self.problem, inside, other_counts(self.patterns), stop=stop)
+        sizes = other_counts(self.patterns)
+        return PartlyKnown.of(self.problem, inside, sizes, stop=stop), None
 
     def wider(
         self, known: KnownMatrix | PartlyKnown, done: PatternState, max_nodes: int

@@ -74,6 +74,21 @@ class TeamSnapshot(Part):
     dual: NDArray[Any]
     own: NDArray[Any]
 
+    def widened(self, features: Index) -> "TeamSnapshot":
+        """Return it on more features, of which nothing is known yet."""
+        places, t, n = np.searchsorted(features, self.features), self.features.size, features.size
+        own = np.zeros(n if self.own.size else 0, self.own.dtype)
+        if self.own.size:
+            own[places] = self.own
+        wide = []
+        for M in (self.consensus, self.dual):
+            blocks = np.zeros((3 * n + 1, n), M.dtype)
+            for i in range(3):
+                blocks[i * n : (i + 1) * n][np.ix_(places, places)] = M[i * t : (i + 1) * t]
+            blocks[3 * n, places] = M[3 * t]
+            wide.append(blocks)
+        return TeamSnapshot(self.count, features, wide[0], wide[1], own)
+
 
 @dataclass(frozen=True)
 class TeamsSnapshot(Part):
@@ -92,6 +107,15 @@ class TeamsSnapshot(Part):
     Y: NDArray[Any]
     prices: NDArray[Any]
     rho: float
+
+    def widened(self, features: Index) -> "TeamsSnapshot":
+        """Return it on more features for all teams, of which nothing is known yet."""
+        places = np.searchsorted(features, self.features)
+        n = features.size
+        Y, prices = np.zeros((n, n), self.Y.dtype), np.zeros(n, self.prices.dtype)
+        Y[np.ix_(places, places)], prices[places] = self.Y, self.prices
+        teams = [team.widened(features) for team in self.teams]
+        return TeamsSnapshot(features, teams, Y, prices, self.rho)
 
     def divided(self, place: int, counts: tuple[int, ...]) -> "TeamsSnapshot":
         """Return it with one team taken apart into some with these counts.
