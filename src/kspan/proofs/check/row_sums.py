@@ -70,12 +70,12 @@ class AbsoluteRows:
     known: KnownMatrix | KnownFactor
 
     @classmethod
-    def of(cls, problem: Problem) -> "AbsoluteRows":
+    def of(cls, problem: Problem, scale: float | None = None) -> "AbsoluteRows":
         """Take them from a problem; `CertificateError` if it has too many features and samples."""
         features = problem.choice.features
         if features.size <= MATRIX_LIMIT:
-            return cls(problem, KnownMatrix.of(problem, features))
-        return cls(problem, KnownFactor.of(problem, features))
+            return cls(problem, KnownMatrix.of(problem, features, scale))
+        return cls(problem, KnownFactor.of(problem, features, scale))
 
     def block(self, block: slice) -> FloatArray:
         """Return some of the rows."""
