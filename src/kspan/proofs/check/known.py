@@ -150,7 +150,7 @@ class KnownMatrix:
         if out.size:
             A = A.copy()
             A[out], A[:, out] = 0.0, 0.0
-        apart = problem.choice.apart(features)
+        apart = problem.choice.apart(features, features)
         if apart is not None:
             A = np.where(apart, APART_SHARE * A, A)
         A = A / scale
