@@ -109,7 +109,7 @@ def main(wanted: list[str]) -> None:
 NOTE = f"""
 Breast_cancer is correlations, nus_wide and lymphoma are covariances as they are given, colon is
 log(x), leukemia log(max(x, 20)) and standardised. Groups are ten features in a row, five where they
-are chosen whole; costs are 1 to 5 with a budget of 2k and no limit on the number of features; copies
+are chosen whole; costs are 1 to 5 with a budget of 2k and no limit on the number; copies
 are above a correlation of 0.8, of leukemia 0.95. Each level has {SECONDS:.0f} s, with one thread.
 `below best` is how far `auto` is below the best that the proof found on its way. Every certificate
 was checked by `verify` in the same run.

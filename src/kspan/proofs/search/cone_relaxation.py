@@ -14,7 +14,8 @@ Steps (a consensus point and three blocks, each in closed form; Douglas-Rachford
 over-relaxation and Anderson acceleration):
 
     P ← Proj_Fantope(P' - U + A/ρ);  S ← Proj_PSD(S' - V);  (W, x, y) ← Proj_cones(...)
-    average off the diagonal, cut at zero if nonnegative;  z ← top-k step over T and R
+    average off the diagonal, cut at zero if nonnegative;  z ← top-k step over T and R,
+    or the nearest one that keeps linear limits, under rules about which features go together
 
 What the PSD projection cuts off is B/ρ, what the cones cut off gives G and α, and what is missing
 in the balance of all of them is N: a witness of `bounds.split_bound` at any iteration. Two partial
@@ -29,6 +30,7 @@ from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index
 from kspan.linalg.anderson import Anderson
+from kspan.linalg.limited import LimitedBox
 from kspan.linalg.projections import SharedAims, fill_capped, negative_part, project_fantope
 from kspan.linalg.tracking import EigenTracker
 from kspan.problem import Choice
@@ -145,6 +147,10 @@ class ConeRelaxation:
         self.copies, self.cap, self.dtype = copies, copies if cap is None else cap, dtype
         self.A, self.m, self.k, self.t = A, m, k, t
         self.forced, self.nonnegative = choice.forced, nonnegative
+        limits, self._free = choice.linear_limits(), choice.free
+        self._limits: LimitedBox | None = None
+        if limits is not None:
+            self._limits = LimitedBox(limits.unit_of, limits.rows, limits.most)
         self.rewards = np.empty(0) if rewards is None else rewards
         self.unit = float(np.linalg.norm(A)) / np.sqrt(m) or 1.0
         self.rho = RHO_START * self.unit
@@ -239,6 +245,10 @@ class ConeRelaxation:
     def _consensus(self, reflected: NDArray[Any]) -> NDArray[Any]:
         """Project on the consensus."""
         aims = self.aims(reflected)
+        if self._limits is not None:
+            filled = self.forced.astype(np.float64)
+            filled[self._free] = self._limits.nearest(aims.z[self._free].astype(np.float64))
+            return self.agree(aims, filled)
         filled = self.cap * fill_capped(
             aims.z / self.cap, self.rho * aims.curvature, self.copies * self.k / self.cap,
             self.forced, self.rewards,
