@@ -63,7 +63,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # about near copies, which is what we are about to look at
     free = FeatureSparsePCA(**asked, time_limit=5).fit(X)
 ruled = FeatureSparsePCA(
-    **asked, groups=clusters, max_per_group=2, max_correlation=0.9, time_limit=15
+    **asked, groups=clusters, max_per_group=2, max_correlation=0.9, time_limit=10
 ).fit(X)
 
 panels = {"by variance alone": free, "by the rules": ruled}

@@ -15,6 +15,7 @@ any network of that price could do.
 # temperature is alike everywhere, and PM10 can be had as a cheap sensor with a larger error.
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 
 from kspan import Panel, budget_path
@@ -34,7 +35,7 @@ print(f"all of them: {sum(sensors.prices):g}")
 
 panel = Panel(costs=dict(table["price"]), budget=40.0, max_correlation=0.95)
 path = budget_path(
-    X, n_components=3, panel=panel, scale=True, certify="exact", time_limit=25, random_state=0
+    X, n_components=3, panel=panel, scale=True, certify="exact", time_limit=20, random_state=0
 )
 print(pd.DataFrame(path.columns()).round(3).to_string(index=False))
 
@@ -45,12 +46,13 @@ print(pd.DataFrame(path.columns()).round(3).to_string(index=False))
 share, ceiling = path.explained, path.upper / path.full
 here, more = path.place(path.asked), path.place(1.1 * path.asked)
 
+places = path.budget.repeat(2)  # just below each budget, and just above it
+low = np.stack([np.r_[share[0], share[:-1]], share], axis=1).ravel()
+high = np.stack([ceiling, np.r_[ceiling[1:], ceiling[-1]]], axis=1).ravel()
+
 figure, ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
-edges = path.budget.repeat(2)[1:]
-low, high = share.repeat(2)[:-1], ceiling.repeat(2)[1:]
-high[::2] = ceiling  # at a budget itself its own bound holds
-ax.fill_between(edges, low, high, color="#1c5a9629", lw=0, label="the best possible is in here")
-ax.plot(edges, high, color="#1d2126", lw=0.8, ls="--", label="proved limit")
+ax.fill_between(places, low, high, color="#1c5a9629", lw=0, label="the best possible is in here")
+ax.plot(places, high, color="#1d2126", lw=0.8, ls="--", label="proved limit")
 ax.plot(path.budget, share, "o", color="#1c5a96", ms=5, label="found")
 ax.plot(
     path.budget[here], share[here], "D", ms=9, mfc="white", mec="#b5701a", mew=2,
@@ -71,14 +73,16 @@ before, after = (set(X.columns[path.supports[place]]) for place in (here, more))
 print("comes:", ", ".join(sorted(after - before)) or "nothing")
 print("goes:", ", ".join(sorted(before - after)) or "nothing")
 at_most = path.upper[more] / path.objective[here] - 1
-print(f"explains {path.gain(0.1):.1%} more; no network of that price explains {at_most:.1%} more")
+print(
+    f"This explains {path.gain(0.1):.1%} more, and no network of that price more than {at_most:.1%}."
+)
 
 # %%
 # What is bought
 # --------------
 # The sensors of the budget, by kind and site.
 
-chosen = table.loc[X.columns[path.supports[here]]].assign(site=lambda t: t.index)
+chosen = table.loc[X.columns[path.supports[here]]]
 for kind, rows in chosen.groupby("kind", sort=False):
     sites = [name.removeprefix(f"{kind} ") for name in rows.index]
     print(f"{len(sites)} x {kind} ({rows['price'].sum():g}): {', '.join(sites)}")

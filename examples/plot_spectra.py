@@ -86,7 +86,9 @@ for ax in (top, bottom):
     ax.spines[["top", "right"]].set_visible(False)
     for place in first[1:]:
         is_gap = place == n_blue
-        ax.axvline(place - 0.5, color="#8c8c8c", lw=1.2 if is_gap else 0.6, ls="-" if is_gap else ":")
+        ax.axvline(
+            place - 0.5, color="#8c8c8c", lw=1.2 if is_gap else 0.6, ls="-" if is_gap else ":"
+        )
 
 # %%
 # What is proved
