@@ -60,7 +60,7 @@ ax.plot(
 )  # fmt: skip
 ax.set(xlabel="budget", ylabel="share of the variance that\nplain PCA explains with all sensors")
 ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-ax.set_ylim(bottom=0)
+ax.set_ylim(0, 1.1 * ceiling.max())
 ax.spines[["top", "right"]].set_visible(False)
 ax.legend(loc="lower right", frameon=False)
 
@@ -73,9 +73,7 @@ before, after = (set(X.columns[path.supports[place]]) for place in (here, more))
 print("comes:", ", ".join(sorted(after - before)) or "nothing")
 print("goes:", ", ".join(sorted(before - after)) or "nothing")
 at_most = path.upper[more] / path.objective[here] - 1
-print(
-    f"This explains {path.gain(0.1):.1%} more, and no network of that price more than {at_most:.1%}."
-)
+print(f"That explains {path.gain(0.1):.1%} more; no network of that price more than {at_most:.1%}.")
 
 # %%
 # What is bought

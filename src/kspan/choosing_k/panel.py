@@ -145,6 +145,7 @@ class Panel:
         conflicts = None
         if rules.max_correlation is not None:
             conflicts = correlated_pairs(covariance, rules.max_correlation)
+            _require_apart(conflicts, include, names)
         groups: Any = rules.groups
         costs: Any = rules.costs
         return RuledChoice.of(
@@ -197,6 +198,17 @@ def _smallest(covariance: Covariance, n_components: int, choice: RuledChoice) ->
         if smaller.has_supports:
             return RowSparseProblem(covariance, n_components, smaller)
     return RowSparseProblem(covariance, n_components, choice.resized(choice.most_features))
+
+
+def _require_apart(conflicts: Index, include: Index, names: Sequence[str] | None) -> None:
+    """Raise `ValueError` if two features to include are too alike."""
+    clash = conflicts[np.isin(conflicts, include).all(axis=1)]
+    if len(clash):
+        one, other = (i if names is None else repr(str(names[i])) for i in clash[0])
+        raise ValueError(
+            f"include names features {one} and {other}, which are more correlated than "
+            "max_correlation."
+        )
 
 
 def _in_order(
