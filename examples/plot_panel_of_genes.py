@@ -12,7 +12,7 @@ cluster. The proof is about panels that keep both rules.
 # --------
 # Expression of 2000 genes in 62 samples of colon tissue (Alon et al. 1999), if the folder that
 # ``KSPAN_DATA`` names has it; otherwise simulated genes in families. The file has no names of
-# genes, so they are numbered. We take logarithms, and the 500 genes that vary most.
+# genes, so they are numbered. We take logarithms, and at most the 500 genes that vary most.
 
 import warnings
 
@@ -26,11 +26,11 @@ from kspan.datasets import is_at_hand, load_dataset
 
 
 def simulated():
-    """Return 60 samples of 300 genes in families, the first ones the largest."""
+    """Return 60 samples of 80 genes in families, the first ones the largest and most active."""
     rng = np.random.default_rng(0)
-    family = np.minimum(rng.geometric(0.15, 300) - 1, 20)
-    activity = rng.standard_normal((60, 21))
-    own = rng.uniform(0.1, 1.0, 300) * rng.standard_normal((60, 300))
+    family = np.minimum(rng.geometric(0.1, 80) - 1, 11)
+    activity = rng.standard_normal((60, 12)) * np.geomspace(3.0, 0.3, 12)
+    own = rng.uniform(0.1, 1.0, 80) * rng.standard_normal((60, 80))
     return 7.0 + activity[:, family] + own
 
 
