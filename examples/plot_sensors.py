@@ -35,7 +35,7 @@ print(f"all of them: {sum(sensors.prices):g}")
 
 panel = Panel(costs=dict(table["price"]), budget=40.0, max_correlation=0.95)
 path = budget_path(
-    X, n_components=3, panel=panel, scale=True, certify="exact", time_limit=20, random_state=0
+    X, n_components=3, panel=panel, scale=True, certify="exact", time_limit=14, random_state=0
 )
 print(pd.DataFrame(path.columns()).round(3).to_string(index=False))
 

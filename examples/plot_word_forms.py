@@ -54,9 +54,11 @@ for name in several[:5]:
 # Two lists of 16 words
 # ---------------------
 
-asked = {"n_components": 3, "n_features_to_select": 16, "certify": "exact", "random_state": 0}
-free = FeatureSparsePCA(**asked, time_limit=5).fit(counts)
-ruled = FeatureSparsePCA(**asked, groups=stems, max_per_group=1, time_limit=10).fit(counts)
+asked = {"n_components": 3, "n_features_to_select": 16, "random_state": 0}
+free = FeatureSparsePCA(**asked).fit(counts)
+ruled = FeatureSparsePCA(
+    **asked, groups=stems, max_per_group=1, certify="exact", time_limit=10
+).fit(counts)
 lists = {"any words": free, "one form of each": ruled}
 for title, pca in lists.items():
     print(f"{title}: {', '.join(words[pca.get_support()])}")

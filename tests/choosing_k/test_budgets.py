@@ -2,14 +2,17 @@
 
 from dataclasses import replace
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_wine
 
+import kspan.progress
 from kspan import Panel, as_covariance, budget_path, selection_stability, sparsity_path, verify
-from kspan.choosing_k import BudgetPath
+from kspan.choosing_k import BudgetPath, budgets
+from kspan.progress import Monitor
 
 COSTS = [3.0, 1.0, 2.0, 2.0, 1.0, 2.5, 1.5, 1.0]
 
@@ -139,6 +142,29 @@ def test_a_callback_stops_it(table):
     )  # fmt: skip
     assert path.budget.tolist() == [3.0, 4.5]
     assert path.status == "stopped by callback"
+
+
+def test_every_budget_has_the_same_time(table, monkeypatch):
+    """Search and proof of a budget share its part, so that the last proof is not starved."""
+    clock = [0.0]
+    told = SimpleNamespace(perf_counter=lambda: clock[0], time=lambda: clock[0])
+    monkeypatch.setattr(kspan.progress, "time", told)
+    found, search, prove = [], budgets.run_method, budgets.prove_point
+
+    def slow_search(problem, method, monitor, rng):
+        clock[0] += 2.0
+        return search(problem, method, Monitor("no limit"), rng)
+
+    def slow_proof(problem, point, level, monitor, options):
+        found.append(monitor.deadline.left)
+        clock[0] += monitor.deadline.left
+        return prove(problem, point, level, Monitor("no limit"), options)
+
+    monkeypatch.setattr(budgets, "run_method", slow_search)
+    monkeypatch.setattr(budgets, "prove_point", slow_proof)
+    panel = Panel(costs=COSTS, budget=6.0)
+    budget_path(table, 2, panel=panel, budgets=[5.0, 7.0], certify="fast", time_limit=30.0)
+    assert found == pytest.approx([8.0, 8.0, 8.0])
 
 
 # --- rules on a path over k, and in stability
