@@ -115,6 +115,27 @@ def test_labels_in_order_by_name_and_missing():
     assert Panel(groups=series, max_per_group=1).resolved(3, None).groups == ["x", None, "y"]
 
 
+def test_what_pandas_makes_of_labels():
+    """NA, and whole numbers that became floats among missing ones."""
+    text = pd.Series(["x", pd.NA, "y"], dtype="string")
+    assert Panel(groups=text, max_per_group=1).resolved(3, None).groups == ["x", None, "y"]
+    numbers = Panel(groups=pd.Series([1, np.nan, 2]), max_per_group={1: 2}).resolved(3, None)
+    assert numbers.groups == ["1", None, "2"]
+    assert numbers.max_per_group == {"1": 2}
+
+
+def test_a_series_with_names_is_by_name(table):
+    """Its order is not that of the features."""
+    prices = pd.Series([1, 1, 1, 1, 9, 9], index=list("fedcba"))
+    pca = FeatureSparsePCA(1, costs=prices, budget=3, random_state=0).fit(table)
+    assert prices[pca.selected_features_].sum() <= 3
+    for names in (NAMES, None):
+        found = Panel(costs=pd.Series([1, 1, 1, 1, 9, 9]), budget=3).resolved(6, names).costs
+        np.testing.assert_array_equal(found, [1, 1, 1, 1, 9, 9])
+    with pytest.raises(ValueError, match="costs names 'q', which is not a feature"):
+        Panel(costs=prices.rename({"a": "q"}), budget=3).resolved(6, NAMES)
+
+
 def test_features_without_a_label_have_no_limit(table):
     """NaN is not a group of its own."""
     groups = ["x", "x", np.nan, np.nan, None, ""]
