@@ -210,6 +210,37 @@ MUTATIONS = [
         "np.hypot(half, coupling)", "tests/solvers/nonnegative/test_ascent.py",
     ),
     # --- data, time, files, estimators
+    # --- weights, holes, matrices of few digits
+    Mutation(
+        "covariance/block_kernels.py", "near *= np.sqrt(weights)[:, None]", "pass",
+        "tests/covariance/test_weights.py",
+    ),
+    Mutation(
+        "covariance/weights.py", "return (self.total - ddof) + self.rest", "return self.total",
+        "tests/covariance/test_weights.py",
+    ),
+    Mutation(
+        "covariance/block_kernels.py",
+        "left[column] = np.delete(weights, part.indices[first:last]).sum()", "pass",
+        "tests/covariance/test_weights.py",
+    ),
+    Mutation(
+        "covariance/dense_data.py", "X, weights.values, first=weights.heaviest",
+        "X, weights.values, first=0", "tests/covariance/test_weights.py",
+    ),
+    Mutation(
+        "covariance/missing.py", "A = (P - S * S.T / N) / left", "A = (P - S * S / N) / left",
+        "tests/covariance/test_missing.py",
+    ),
+    Mutation(
+        "covariance/matrix.py",
+        "self._slack = np.full(d, slack + (lacking if self.indefiniteness else 0.0))",
+        "self._slack = np.full(d, slack)", "tests/covariance/test_indefinite.py",
+    ),
+    Mutation(
+        "records/check.py", "need(covariance.weights_digest == record.weights,", "need(True,",
+        "tests/estimators/test_weights_and_holes.py",
+    ),
     Mutation(
         "covariance/block_kernels.py", "(X[rows].toarray() if sparse else X[rows]) - mean",
         "(X[rows].toarray() if sparse else X[rows]) + mean", "tests/covariance/test_backends.py",

@@ -77,3 +77,24 @@ def test_what_is_not_there_is_named(cells):
         select_features(cells, 1, 3, include=["geneX"])
     with pytest.raises(ValueError, match="n_features_to_select=20"):
         select_features(cells, 1, 20)
+
+
+def test_cells_are_weighted_by_a_column(cells, rng):
+    cells.obs["w"] = rng.integers(0, 3, 80)
+    select_features(cells, 2, 5, weights="w", certify=True, random_state=0)
+    repeated = cells.X.toarray().repeat(cells.obs["w"], axis=0)
+    model = FeatureSparsePCA(2, 5, certify=True, random_state=0).fit(repeated)
+    np.testing.assert_array_equal(cells.var["kspan"], model.get_support())
+    assert cells.uns["kspan"]["objective"] == pytest.approx(model.objective_, rel=1e-5)
+    assert len(cells.uns["kspan"]["weights"]) == 64
+    with pytest.raises(ValueError, match=r"weights names 'v', which is not a column of .obs"):
+        select_features(cells, 2, 5, weights="v")
+
+
+def test_cells_with_missing_values(cells):
+    values = cells.X.toarray()
+    values[3, 4] = np.nan
+    cells.X = values
+    select_features(cells, 2, 5, missing="mean", random_state=0)
+    assert cells.uns["kspan"]["n_missing"] == 1
+    assert np.isfinite(cells.obsm["X_kspan"]).all()

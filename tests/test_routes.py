@@ -59,8 +59,9 @@ def test_an_exact_fit_measures_and_forms_once(counts):
     assert model.n_passes_ == covariance.n_passes == 2  # moments, and A
 
 
+@pytest.mark.parametrize("weights", [None, np.ones(12)], ids=["plain", "weighted"])
 @pytest.mark.parametrize("m", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_an_exact_fit_of_wide_data_never_forms_the_matrix(counts, monkeypatch, m):
+def test_an_exact_fit_of_wide_data_never_forms_the_matrix(counts, monkeypatch, m, weights):
     sizes, submatrix = [], DataCovariance.submatrix
 
     def noted(self, support):
@@ -68,7 +69,9 @@ def test_an_exact_fit_of_wide_data_never_forms_the_matrix(counts, monkeypatch, m
         return submatrix(self, support)
 
     monkeypatch.setattr(DataCovariance, "submatrix", noted)
-    FeatureSparsePCA(m, 4, certify="exact", random_state=0).fit(data(12, 2600))
+    FeatureSparsePCA(m, 4, certify="exact", random_state=0).fit(
+        data(12, 2600), sample_weight=weights
+    )
     assert counts["factors for proofs"] <= 1
     assert max(sizes) < 2600
     assert counts.measured[0].n_grams <= 1  # of samples
@@ -102,3 +105,21 @@ def test_components_are_taken_out_once_each(counts, Estimator):
         assert counts["matrices for proofs"] == 3  # what is left of A, for each
     assert covariance.n_grams == 1
     assert model.n_passes_ == covariance.n_passes == 2  # moments, and A
+
+
+def test_weights_missing_and_psd_cost_plain_data_nothing(counts):
+    """The parameters alone change nothing: no further pass, no copy, nothing formed twice."""
+    X = data(80, 15)
+    for rule in ("mean", "pairwise"):
+        model = FeatureSparsePCA(2, 4, certify="exact", missing=rule, random_state=0).fit(X)
+        covariance = counts.measured.pop()
+        assert not counts.measured
+        assert covariance.X is X
+        assert covariance.n_grams == 1
+        assert model.n_passes_ == 2  # moments, and A
+    model = FeatureSparsePCA(2, 4, certify="exact", random_state=0)
+    model.fit(X, sample_weight=np.ones(80))
+    (covariance,) = counts.measured
+    assert covariance.X is X
+    assert covariance.n_grams == 1
+    assert model.n_passes_ == 2

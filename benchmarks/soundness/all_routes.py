@@ -10,10 +10,12 @@ from benchmarks.soundness.mutations import (
     forged_record,
 )
 from benchmarks.soundness.routes import HONEST, Route
+from benchmarks.soundness.ruled_routes import RULED
 
 ROUTES: dict[str, Route] = {
     **HONEST,
     **JOINT,
+    **RULED,
     "forged certificate": Route(forged_certificate, 2),
     "forged nonnegative": Route(forged_nonnegative, 0.7, True),
     "forged joint": Route(forged_joint, 0.7, True),

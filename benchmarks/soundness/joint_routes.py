@@ -31,6 +31,11 @@ SHORT = Budgets(
 )  # fmt: skip
 LONGER = replace(SHORT, max_nodes=80, pattern_root_iter=90, pattern_leaf_iter=240)
 
+# Some features are relaxed, at first few of them: all in the end, or never more than three or those
+# of the loadings.
+INSIDE = replace(SHORT, pattern_limit=0, least_inside=1, inside_iter=15, max_nodes=40)
+INSIDE_ONLY = replace(INSIDE, dense_limit=3)
+
 # Users' own budgets, but for the nodes: ties may need any number of them.
 PLAIN = Budgets(max_nodes=100)
 
@@ -163,6 +168,8 @@ JOINT: dict[str, Route] = {
     "joint wide": Route(partial(joint_at, level="tight", budgets=WIDE), 1, True),
     "joint branches": Route(partial(joint_at, level="exact", budgets=SHORT), 1, True),
     "joint longer": Route(partial(joint_at, level="exact", budgets=LONGER), 0.7, True),
+    "joint inside": Route(partial(joint_at, level="exact", budgets=INSIDE), 1, True),
+    "joint inside only": Route(partial(joint_at, level="exact", budgets=INSIDE_ONLY), 1, True),
     "joint stopped": Route(joint_stopped, 0.5, True),
     "StiefelSparsePCA": Route(joint_estimator, 0.5, True),
 }

@@ -539,7 +539,7 @@ def false_record(record: FitRecord, trial: Trial) -> Judgement:
     judge.need(error <= small, "explained_variance", f"explained variances are off by {error!r}")
     beside = np.abs(inside - np.diag(np.diagonal(inside))).max()
     judge.need(beside <= 10 * small, "axes", "the components are not principal axes")
-    if not case.given:
+    if not case.given and case.form != "measured":
         X = oracle.exact(case.data)[:, support]
         spread = np.sqrt(((X - X.mean(axis=0)) ** 2).mean(axis=0))
         off = np.abs(oracle.exact(record.mean) - X.mean(axis=0))

@@ -36,21 +36,23 @@ def exact(X: Any) -> Array:
     return dense.astype(np.longdouble)
 
 
-def covariance(X: Any, *, scale: bool = False) -> Array:
+def covariance(X: Any, *, scale: bool = False, weights: tuple[float, ...] = ()) -> Array:
     """Return the sample covariance (n - 1), or with `scale` the correlations.
 
     The mean is taken out twice: what the first one lost to rounding is in the second. Constant
-    columns have zeros.
+    columns have zeros. With weights, rows count as they say, and their sum takes the place of n.
     """
-    D = exact(X)
-    D = D - D.mean(axis=0)
-    D = D - D.mean(axis=0)
-    D[:, (exact(X) == exact(X)[0]).all(axis=0)] = 0.0
+    X = exact(X)
+    w = exact(weights or np.ones(len(X)))
+    X, w = X[w > 0], w[w > 0]
+    D = X - w @ X / w.sum()
+    D = D - w @ D / w.sum()
+    D[:, (X[0] == X).all(axis=0)] = 0.0
     # A power of two for each column, so that no square leaves the range.
     sizes = np.abs(D).max(axis=0)
     units = np.ldexp(np.ones_like(sizes), np.frexp(sizes)[1])
     D = D / units
-    S = np.einsum("ni,nj->ij", D, D) / np.longdouble(len(D) - 1)
+    S = np.einsum("n,ni,nj->ij", w, D, D) / (w.sum() - 1)
     if not scale:
         return S * units[:, None] * units
     deviations = np.sqrt(np.diagonal(S))
@@ -60,17 +62,28 @@ def covariance(X: Any, *, scale: bool = False) -> Array:
     return A
 
 
+def filled(X: Array, weights: tuple[float, ...] = ()) -> Array:
+    """Return data with the mean of what is there in place of NaN, as the nearest double."""
+    there, w = ~np.isnan(X), exact(weights or np.ones(len(X)))
+    sums = w @ np.where(there, exact(X), 0)
+    return np.where(there, X, (sums / (w @ there)).astype(np.float64))
+
+
 def given_covariance(A: Any) -> Array:
     """Return what a given matrix stands for.
 
     Only its symmetric part enters a variance x'Ax. What is negative beyond the rounding of doubles
-    (of a float32 matrix, say) is taken out, as kspan promises: the nearest PSD matrix.
+    (of a float32 matrix, say) is taken out, as kspan promises: the nearest PSD matrix. What is
+    negative by more than half the digits stays: then it is about the matrix as it is.
     """
+    half_the_digits = np.sqrt(np.finfo(np.asarray(A).dtype).eps)
     A = exact(A)
     A = (A + A.T) / 2
     size = np.abs(A).max()
     values, vectors = eigensystems(A[None])
     if size == 0 or values[0].min() >= -8 * len(A) * np.finfo(float).eps * np.diagonal(A).max():
+        return A
+    if values[0].min() < -half_the_digits * np.abs(np.diagonal(A)).max():
         return A
     return (vectors[0] * np.maximum(values[0], 0)) @ vectors[0].T
 

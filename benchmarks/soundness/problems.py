@@ -36,8 +36,10 @@ class Case:
     scale : work on correlations
     given : data is a covariance
     include, exclude : features
-    form : {"array", "npy", "memmap", "dask", "stream", "sketch"}
-        How the data reaches kspan.
+    form : {"array", "npy", "memmap", "dask", "stream", "sketch", "measured"}
+        How the data reaches kspan; "measured" is as a covariance that kspan made of it.
+    weights : what each row counts; () for once
+        With weights, or NaN in the data, the form is "measured".
     """
 
     kind: str
@@ -49,6 +51,7 @@ class Case:
     include: tuple[int, ...] = ()
     exclude: tuple[int, ...] = ()
     form: str = "array"
+    weights: tuple[float, ...] = ()
 
     @property
     def d(self) -> int:
@@ -64,12 +67,17 @@ class Case:
         """Return all supports and what they explain."""
         if self.given:
             return oracle.Truth(oracle.given_covariance(self.data))
-        return oracle.Truth(oracle.covariance(self.data, scale=self.scale))
+        data = self.data
+        if self.form == "measured" and not scipy.sparse.issparse(data):
+            data = oracle.filled(data, self.weights)
+        return oracle.Truth(oracle.covariance(data, scale=self.scale, weights=self.weights))
 
     # --- as kspan sees it
 
     def source(self) -> Any:
         """Return the data as it is given to kspan."""
+        if self.form == "measured":
+            return self.covariance()
         if self.form in ("npy", "memmap"):
             path = scratch_file(".npy")
             np.save(path, self.data)
@@ -89,6 +97,10 @@ class Case:
             for block in self.blocks():
                 stream.add(streamed.as_rows(block))
             return stream.covariance(scale=self.scale)
+        if self.form == "measured":
+            return as_covariance(
+                self.data, scale=self.scale, sample_weight=self.weights or None, missing="mean"
+            )
         return as_covariance(self.source(), scale=self.scale, block_bytes=BLOCK_BYTES)
 
     def blocks(self) -> list[Any]:
@@ -318,6 +330,29 @@ def indefinite(rng: Generator, kind: str) -> Case:
     return asked(rng, kind, (A + A.T) / 2, given=True)
 
 
+def few_digits(rng: Generator, kind: str) -> Case:
+    """Correlations, or covariances, of few directions, printed with so few digits that it shows.
+
+    The smallest eigenvalue is below zero by up to 5% of the largest, in size.
+    """
+    for _ in range(1000):
+        d = int(rng.integers(3, 9))
+        F = rng.standard_normal((d, int(rng.integers(1, d)))) * rng.uniform(0.3, 2, (d, 1))
+        A = F @ F.T
+        if rng.random() < 0.6:
+            A = A / np.sqrt(np.outer(np.diagonal(A), np.diagonal(A)))
+        A = np.round((A + A.T) / 2, int(rng.integers(1, 5)))
+        if rng.random() < 0.2:  # as pairs may leave it
+            E = rng.standard_normal(A.shape) * 10 ** rng.uniform(-6, -1)
+            A = A + np.triu(E, 1) + np.triu(E, 1).T
+        if rng.random() < 0.2:
+            A = A * 10 ** rng.uniform(-30, 30)
+        values = np.linalg.eigvalsh(A)
+        if (np.diagonal(A) > 0).all() and -0.049 * values[-1] < values[0] < -1e-6 * values[-1]:
+            return asked(rng, kind, A, given=True)
+    raise ArithmeticError("no matrix of few digits lacks what it should")
+
+
 def any_scale(rng: Generator, kind: str) -> Case:
     """Tiny and huge numbers, all of one size; at times with variances that are denormal."""
     size = rng.uniform(-162, -153) if rng.random() < 0.2 else rng.uniform(-155, 152)
@@ -352,6 +387,33 @@ def sketch(rng: Generator, kind: str) -> Case:
     return asked(rng, kind, X, form="sketch")
 
 
+def weighted(rng: Generator, kind: str) -> Case:
+    """Rows that count more or less than once, or not at all; at times with a large mean."""
+    X = samples(rng, n=int(rng.integers(4, 40))) + rng.choice([0.0, 1.0, 1e5])
+    if rng.random() < 0.5:
+        w = rng.integers(0, 5, len(X)).astype(float)
+    else:
+        w = 10 ** rng.uniform(-6, 6) * rng.random(len(X)) ** rng.choice([1, 8])
+    w[:3] += 1.0  # something varies, and there is more than one
+    if rng.random() < 0.3:  # a row that does not count, far from the others
+        X[-1], w[-1] = 10 ** rng.uniform(0, 12), 0.0
+    if rng.random() < 0.3:
+        zeros = rng.random(X.shape) < 0.5
+        zeros[0] = False
+        X = scipy.sparse.csr_array(np.where(zeros, 0.0, X))
+    return asked(rng, kind, X, form="measured", weights=tuple(w.tolist()))
+
+
+def holes(rng: Generator, kind: str) -> Case:
+    """Missing values, for which the mean of the others stands; at times with weights."""
+    X = samples(rng, n=int(rng.integers(6, 40))) + rng.choice([0.0, 1.0, 1e5])
+    gone = rng.random(X.shape) < rng.uniform(0, 0.3)
+    gone[:3] = False
+    X[gone] = np.nan
+    w = rng.integers(1, 4, len(X)).astype(float) if rng.random() < 0.3 else ()
+    return asked(rng, kind, X, form="measured", weights=tuple(w))
+
+
 # name -> how it is made, and how often
 KINDS: dict[str, tuple[Callable[[Generator, str], Case], float]] = {
     "dense": (dense, 4),
@@ -370,6 +432,9 @@ KINDS: dict[str, tuple[Callable[[Generator, str], Case], float]] = {
     "given": (given, 3),
     "asymmetric": (asymmetric, 1),
     "indefinite": (indefinite, 1),
+    "few digits": (few_digits, 2),
+    "weighted": (weighted, 2),
+    "holes": (holes, 1),
     "any scale": (any_scale, 2),
     "variance ratios": (variance_ratios, 1),
     "blocks": (blocks, 1.5),

@@ -86,8 +86,8 @@ def smaller_cases(case: Case) -> Iterator[Case]:
         for column in range(case.d):
             yield from _without_column(case, column)
     for changes in (
-        {"form": "array"}, {"include": ()}, {"exclude": ()}, {"scale": False},
-        {"m": case.m - 1}, {"k": case.k - 1},
+        {} if case.form == "measured" else {"form": "array"}, {"weights": ()}, {"include": ()},
+        {"exclude": ()}, {"scale": False}, {"m": case.m - 1}, {"k": case.k - 1},
     ):  # fmt: skip
         changed = replace(case, **changes)
         if vars(changed) != vars(case) and 1 <= changed.m <= changed.k:
@@ -105,8 +105,9 @@ def _fewer_rows(case: Case) -> Iterator[Case]:
     while step >= 1:
         for start in range(0, n, step):
             kept = np.delete(case.data, slice(start, start + step), axis=0)
+            weights = tuple(np.delete(case.weights, slice(start, start + step)).tolist())
             if len(kept) >= 2:
-                yield replace(case, data=kept)
+                yield replace(case, data=kept, weights=weights)
         if step == 1 or n > 40:  # of many rows only halves and quarters are tried at once
             return
         step //= 2
@@ -138,12 +139,13 @@ def _rounded(data: np.ndarray, digits: int) -> np.ndarray:
 def script(failure: Failure) -> str:
     """Return a few lines that show the failure, with exact numbers."""
     case = failure.case
-    rules = {name: getattr(case, name) for name in ("scale", "given", "include", "exclude", "form")}
-    default = {"scale": False, "given": False, "include": (), "exclude": (), "form": "array"}
+    default = {"scale": False, "given": False, "include": (), "exclude": (), "form": "array",
+               "weights": ()}  # fmt: skip
+    rules = {name: getattr(case, name) for name in default}
     more = "".join(f", {name}={value!r}" for name, value in rules.items() if value != default[name])
     sparse = hasattr(case.data, "toarray")
     dense = case.data.toarray() if sparse else case.data
-    rows = ",\n    ".join(repr(row) for row in dense.tolist())
+    rows = ",\n    ".join(repr(row) for row in dense.tolist()).replace("nan", "np.nan")
     data = f"np.array([\n    {rows},\n], dtype={str(dense.dtype)!r})"
     return f'''"""{failure.sentence}"""
 

@@ -153,6 +153,7 @@ class Trial:
         return {
             "scale": case.scale,
             "covariance": "precomputed" if case.given else None,
+            "missing": "mean" if case.form == "measured" else "raise",
             "random_state": self.seed % 2**31,
         }
 
@@ -269,7 +270,7 @@ def fit_in_blocks(estimator: Any, case: Case) -> None:
 def partial_fit(trial: Trial) -> None:
     """Any data, in blocks."""
     case = trial.case
-    if case.given or case.form in ("npy", "memmap", "dask"):
+    if case.given or case.form in ("npy", "memmap", "dask", "measured"):
         return
     if case.form == "array":
         trial.case = Case(**{**vars(case), "form": "stream"})

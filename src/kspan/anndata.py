@@ -30,6 +30,9 @@ def select_features(
     layer: str | None = None,
     include: Sequence[str] | Sequence[int] | None = None,
     exclude: Sequence[str] | Sequence[int] | None = None,
+    weights: str | None = None,
+    groups: str | Sequence[Any] | None = None,
+    costs: str | Sequence[float] | None = None,
     key: str = "kspan",
     copy: bool = False,
     **parameters: Any,
@@ -47,7 +50,13 @@ def select_features(
     layer : str, optional
         Take this layer rather than ``adata.X``.
     include, exclude : sequences, optional
-        Features that must, and must not, be chosen: names or indices.
+        Features that must, and must not, be chosen: names or indices, or the name of a column of
+        ``adata.var`` that says it of each feature.
+    groups, costs : str or sequence, optional
+        A column of ``adata.var`` with the group, or the price, of each feature; for `max_per_group`
+        and `group_rule`, and for `budget`, which are among the parameters below.
+    weights : str, optional
+        A column of ``adata.obs`` that says what each cell counts.
     key : str
         Where to write; see the table above.
     copy : bool
@@ -73,18 +82,21 @@ def select_features(
     """
     if copy:
         adata = adata.copy()
-    X = _matrix(adata, layer)
+    X, sample_weight = _matrix(adata, layer), _weights(adata, weights)
     model = FeatureSparsePCA(
         n_components,
         n_features,
         include=_places(adata, include, "include"),
         exclude=_places(adata, exclude, "exclude"),
+        groups=_column(adata, groups, "groups"),
+        costs=_column(adata, costs, "costs"),
         **parameters,
-    ).fit(X)
+    ).fit(X, sample_weight=sample_weight)
     names = [str(name) for name in adata.var_names]
     record = FitRecord.from_estimator(
-        model, X, source="AnnData" if layer is None else layer, feature_names=names
-    )
+        model, X, source="AnnData" if layer is None else layer, feature_names=names,
+        sample_weight=sample_weight,
+    )  # fmt: skip
     write_result(adata, record, key=key, layer=layer)
     return adata if copy else None
 
@@ -136,10 +148,32 @@ def _matrix(adata: Any, layer: str | None) -> Any:
     return X.to_memory() if hasattr(X, "to_memory") else X
 
 
+def _weights(adata: Any, column: str | None) -> Any:
+    if column is None:
+        return None
+    if column not in adata.obs:
+        raise ValueError(f"weights names {column!r}, which is not a column of .obs.")
+    return adata.obs[column].to_numpy()
+
+
+def _column(adata: Any, values: Any, parameter: str) -> Any:
+    """Return a column of ``.var`` by its name; leave values alone."""
+    if not isinstance(values, str):
+        return values
+    if values not in adata.var:
+        raise ValueError(f"{parameter} names {values!r}, which is not a column of .var.")
+    return adata.var[values].to_numpy()
+
+
 def _places(adata: Any, features: Any, parameter: str) -> Any:
     """Turn names into indices; leave indices and masks alone."""
     if features is None:
         return None
+    if isinstance(features, str):
+        values = _column(adata, features, parameter)
+        if values.dtype != bool:
+            raise ValueError(f"{parameter}: column {features!r} of .var is not of true and false.")
+        return values
     array = np.asarray(features)
     if array.dtype.kind not in "UO":
         return array
@@ -156,6 +190,10 @@ def _summary(record: FitRecord, layer: str | None) -> dict[str, Any]:
     """Return what H5AD files can hold: texts, numbers, arrays."""
     asked = {name: value for name, value in record.parameters.items() if value is not None}
     asked |= {name: np.array(asked[name]) for name in ("include", "exclude") if name in asked}
+    if "groups" in asked:
+        asked["groups"] = np.array([label or "" for label in asked["groups"]])
+    if "costs" in asked:
+        asked["costs"] = np.array(asked["costs"])
     if layer is not None:
         asked["layer"] = layer
     summary: dict[str, Any] = {
@@ -167,7 +205,10 @@ def _summary(record: FitRecord, layer: str | None) -> dict[str, Any]:
         "status": record.status,
         "version": record.environment.get("kspan", ""),
         "fingerprint": record.fingerprint,
+        "n_missing": record.n_missing,
     }
+    if record.weights is not None:
+        summary["weights"] = record.weights
     if record.certificates:
         proof = record.certificates[0]
         summary["certificate"] = {

@@ -41,8 +41,11 @@ def test_missing_values_are_counted_and_located(convert):
         (np.ones((2, 3)), r"square, got shape \(2, 3\)"),
         (np.empty((0, 0)), r"0 feature\(s\)"),
         (np.array([[1.0, 0.5], [0.2, 1.0]]), r"not symmetric.*\|A - A.T\| is 0.3"),
-        (np.array([[1.0, 2.0], [2.0, 1.0]]), "not positive semidefinite.*eigenvalue of -1 "),
-        (np.array([[-1.0, 0.0], [0.0, 1.0]]), "not positive semidefinite.*-1 "),
+        (
+            np.array([[1.0, 2.0], [2.0, 1.0]]),
+            "not positive semidefinite.*eigenvalue of -1,.*33.33%",
+        ),
+        (np.array([[-1.0, 0.0], [0.0, 1.0]]), "variance of column 0 is -1, below zero"),
         (np.array([[1.0, np.nan], [np.nan, 1.0]]), "NaN or infinity: 2 NaN.*column 0"),
         (np.zeros((2, 2)), "no variance to explain"),
         (sp.csr_array(np.eye(2)), "dense array"),

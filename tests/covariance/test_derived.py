@@ -136,8 +136,9 @@ def check_sketch(case):
 
 def check_frame(case):
     derived, base = case.derived, case.base
-    for name in ("n_features", "n_samples", "dtype", "kind", "reads_are_costly"):
+    for name in ("n_features", "n_samples", "dtype", "kind", "reads_are_costly", "weights_digest"):
         assert getattr(derived, name) == getattr(base, name)
+    assert derived.missing is None  # told of data as it came
     if case.form == "matrix":
         assert derived.mean is None
         assert derived.scale is None
@@ -163,6 +164,7 @@ def check_accuracy(case):
     case.close(derived.precise_product(W), case.A @ W)
     unit = derived.unit if case.kind == "unit" else 1.0
     assert (base.psd_slack() > 0).all() == (case.form == "matrix")
+    assert derived.indefiniteness == base.indefiniteness == 0.0
     np.testing.assert_array_equal(derived.unseen(), np.zeros(D))
     if case.kind == "updated":
         with pytest.raises(ValueError, match="Nothing is known of the rounding"):
@@ -201,12 +203,13 @@ CHECKS = {
     check_sketch: {"sketch"},
     check_frame: {
         "n_features", "n_samples", "dtype", "kind", "mean", "scale", "standardised",
-        "reads_are_costly",
+        "reads_are_costly", "weights_digest", "missing",
     },
     check_counts: {"n_passes", "n_grams", "prepare", "ensure_psd"},
     check_fingerprint: {"fingerprint"},
     check_accuracy: {
         "entry_errors", "product_errors", "precise_product", "unseen", "psd_slack",
+        "indefiniteness",
     },
 }  # fmt: skip
 

@@ -60,7 +60,7 @@ def quick():
         ElementSparsePCA(solver="tpower", certify="fast", scale=True),
         ElementSparsePCA(solver="exact", deflation="schur"),
         NonnegativeSparsePCA(),
-        NonnegativeSparsePCA(solver="em", certify="fast", scale=True),
+        NonnegativeSparsePCA(solver="em", certify="fast", scale=True, missing="mean"),
     ]
 )
 def test_every_check_of_scikit_learn_passes(estimator, check):
@@ -77,8 +77,17 @@ PARAMETERS = {
     "init": "random",
     "include": [1],
     "exclude": [2],
+    "groups": list("aab"),
+    "group_rule": "together",
+    "n_groups": 2,
+    "max_per_group": 1,
+    "costs": [1.0, 2.0, 3.0],
+    "budget": 4.0,
+    "max_correlation": 0.9,
     "scale": True,
     "covariance": "precomputed",
+    "missing": "mean",
+    "psd": "raise",
     "certify": True,
     "n_jobs": 2,
     "solver_options": {"max_iter": 3},

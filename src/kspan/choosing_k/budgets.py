@@ -12,6 +12,7 @@ from kspan.choosing_k.band import checked, free_bounds, least_of_more
 from kspan.choosing_k.features import Features, feature_indices, named_covariance
 from kspan.choosing_k.panel import Panel
 from kspan.covariance import Covariance
+from kspan.covariance.matrix import Psd
 from kspan.linalg.machine import one_blas_thread
 from kspan.problem import Candidate, RowSparseProblem, RuledChoice
 from kspan.progress import Callback, Monitor, Status, combine, log_progress
@@ -140,6 +141,9 @@ def budget_path(
     exclude: Features | None = None,
     scale: bool = False,
     covariance: str | None = None,
+    sample_weight: Any = None,
+    missing: str = "raise",
+    psd: Psd = "mend",
     solver: str | AnyMethod = "auto",
     certify: bool | str = True,
     random_state: RandomState = None,
@@ -164,7 +168,8 @@ def budget_path(
     n_features_to_select : int, optional
         The most features, whatever they cost.
     include, exclude : names, indices or masks, optional
-    scale, covariance, solver, random_state, callback, time_limit, verbose : see `sparsity_path`
+    scale, covariance, sample_weight, missing, psd, solver : see `sparsity_path`
+    random_state, callback, time_limit, verbose : see `sparsity_path`
     certify : bool or {"fast", "tight", "exact"}, default=True
         True is "tight"; False leaves the bounds that come for free.
 
@@ -178,7 +183,10 @@ def budget_path(
     level = method.proof_level or level_of(certify, RowSparseProblem)
     report = combine(callback, log_progress if verbose else None)
     monitor = Monitor("budgets", report, time_limit)
-    A, names = named_covariance(X, scale=scale, precomputed=covariance == "precomputed")
+    A, names = named_covariance(
+        X, scale=scale, precomputed=covariance == "precomputed", missing=missing, psd=psd,
+        sample_weight=sample_weight,
+    )  # fmt: skip
     d = A.n_features
     forced: dict[str, Any] = {
         "include": feature_indices("include", include, d, names),

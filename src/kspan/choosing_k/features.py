@@ -9,14 +9,16 @@ from numpy.typing import NDArray
 from kspan.arrays import Index
 from kspan.covariance import Covariance, as_covariance, require_built_as
 from kspan.covariance.interface import Kind
+from kspan.covariance.matrix import Psd
 from kspan.io import open_data
 
 Features = Sequence[int] | Sequence[str] | NDArray[Any]
 
 
 def named_covariance(
-    X: Any, *, scale: bool, precomputed: bool
-) -> tuple[Covariance, list[str] | None]:
+    X: Any, *, scale: bool, precomputed: bool, missing: str = "raise", psd: Psd = "mend",
+    sample_weight: Any = None,
+) -> tuple[Covariance, list[str] | None]:  # fmt: skip
     """Return the covariance of data, or the matrix itself, and the names of its features.
 
     Parameters
@@ -24,16 +26,22 @@ def named_covariance(
     X : what `kspan.as_covariance` takes; a `Covariance` must have been built as the others say
     scale : work on correlations
     precomputed : X is a covariance matrix
+    missing, psd, sample_weight : see `kspan.as_covariance`
     """
     if isinstance(X, Covariance):
-        require_built_as(X, scale=scale, precomputed=precomputed or None)
-        return X, None
+        require_built_as(X, scale=scale, missing=missing, precomputed=precomputed or None)
+        return as_covariance(X, sample_weight=sample_weight), None
     if scale and precomputed:
         raise ValueError("scale=True needs data, not covariance='precomputed'.")
-    data = open_data(X, load_bytes=np.inf if precomputed else 0)
+    allow_missing = missing != "raise" and not precomputed
+    data = open_data(X, load_bytes=np.inf if precomputed else 0, allow_missing=allow_missing)
     names = None if data.feature_names is None else list(data.feature_names)
     kind: Kind = "covariance" if precomputed else "data"
-    return as_covariance(data.values, kind, scale=scale, feature_names=names), names
+    covariance = as_covariance(
+        data.values, kind, scale=scale, feature_names=names, missing=missing, psd=psd,
+        sample_weight=sample_weight,
+    )  # fmt: skip
+    return covariance, names
 
 
 def feature_indices(

@@ -18,6 +18,7 @@ from kspan.choosing_k.panel import Panel
 from kspan.choosing_k.result import SparsityPath
 from kspan.choosing_k.walk import choose_supports
 from kspan.covariance import Covariance
+from kspan.covariance.matrix import Psd
 from kspan.linalg.machine import one_blas_thread
 from kspan.problem import Candidate, Choice, RowSparseProblem, StiefelProblem, require_count
 from kspan.progress import Callback, Monitor, Status, combine, log_progress, worst
@@ -56,6 +57,9 @@ def sparsity_path(
     panel: Panel | None = None,
     scale: bool = False,
     covariance: str | None = None,
+    sample_weight: Any = None,
+    missing: str = "raise",
+    psd: Psd = "mend",
     solver: str | AnyMethod = "auto",
     certify: bool | str = True,
     certify_at: Sequence[int] | None = None,
@@ -103,6 +107,12 @@ def sparsity_path(
         Divide every feature by its standard deviation, to work on correlations.
     covariance : {None, "precomputed"}
         "precomputed": X is a covariance matrix.
+    sample_weight : array of shape (n_samples,), optional
+        What each row counts.
+    missing : {"raise", "mean", "pairwise"}, default="raise"
+        What to do about missing values, see `kspan.as_covariance`.
+    psd : {"mend", "raise"}, default="mend"
+        What to do about a matrix that is not positive semidefinite, see `kspan.as_covariance`.
     solver : str or method, default="auto"
         "auto" is the warm-started walk: about as good as `kspan.solve` with "auto" at each k, in
         a fraction of the time, and never below "ipu". "exact" proves every k at level "exact". Any
@@ -154,7 +164,10 @@ def sparsity_path(
     level = method.proof_level or _path_level(certify, method)
     report = combine(callback, log_progress if verbose else None)
     monitor = Monitor("path", report, time_limit)
-    A, names = named_covariance(X, scale=scale, precomputed=covariance == "precomputed")
+    A, names = named_covariance(
+        X, scale=scale, precomputed=covariance == "precomputed", missing=missing, psd=psd,
+        sample_weight=sample_weight,
+    )  # fmt: skip
     if own:
         require_count("n_components", n_components, 1)
         problems = OwnFeatures(A, n_components, estimator, disjoint)

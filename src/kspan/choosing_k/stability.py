@@ -32,6 +32,7 @@ from kspan.covariance import Covariance, DenseCovariance, InMemoryCovariance
 from kspan.covariance.block_kernels import block_slices
 from kspan.covariance.data_covariance import DENSE_PIECE_BYTES, GRAM_LIMIT
 from kspan.covariance.dense_data import DenseDataCovariance
+from kspan.covariance.weights import NOTHING_LEFT, Weights
 from kspan.io import open_data
 from kspan.io.read import LOAD_BYTES
 from kspan.linalg.machine import one_blas_thread
@@ -121,26 +122,36 @@ def resampled(data: InMemoryCovariance, counts: Index, scale: bool) -> Covarianc
     if isinstance(data, DenseDataCovariance) and data.n_features <= min(GRAM_LIMIT, data.n_samples):
         A = _weighted(data, counts, scale)
         return None if A is None else DenseCovariance(A, data.dtype)
-    X = data.X[np.repeat(np.arange(data.n_samples), counts)]
-    covariance = type(data).measure(X, scale=scale, ddof=data.ddof)
+    drawn = np.repeat(np.arange(data.n_samples), counts)
+    try:
+        weights = data.weights and Weights.of(data.weights.values[drawn], drawn.size, data.ddof)
+    except ValueError:  # those that were drawn count for too little
+        return None
+    covariance = type(data).measure(data.X[drawn], scale=scale, ddof=data.ddof, weights=weights)
     return covariance if covariance.trace() > 0 else None
 
 
 def _weighted(data: DenseDataCovariance, counts: Index, scale: bool) -> FloatArray | None:
-    """Return ``Σ c_i (x_i - μ)(x_i - μ)' / (n - ddof)``, μ the mean of the drawn rows."""
-    n, d = int(counts.sum()), data.n_features
+    """Return ``Σ c_i (x_i - μ)(x_i - μ)' / (n - ddof)``, μ the mean of the drawn rows.
+
+    A weight of a row is counted as often as the row.
+    """
+    each = counts if data.weights is None else counts * data.weights.values
+    n, d = float(each.sum()), data.n_features
+    if not n - data.ddof > NOTHING_LEFT * n:
+        return None
     gram, total = np.zeros((d, d)), np.zeros(d)
     for block in block_slices(data.n_samples, 8 * d, DENSE_PIECE_BYTES):
         # Measured from the mean of all rows, which is close to μ: large means cost no digits.
         centred = data.X[block] - data.mean  # float64, whatever X is
-        weighted = centred * counts[block, None]
+        weighted = centred * each[block, None]
         gram += weighted.T @ centred
         total += weighted.sum(axis=0)
     squares = np.diagonal(gram).copy()
     gram -= np.outer(total, total / n)
     # What is left of a feature that the drawn rows have in common is rounding.
     variances = np.diagonal(gram)
-    constant = variances <= n * np.finfo(float).eps * squares
+    constant = variances <= counts.sum() * np.finfo(float).eps * squares
     gram[constant] = 0.0
     gram[:, constant] = 0.0
     if constant.all():
@@ -206,6 +217,8 @@ def selection_stability(
     panel: Panel | None = None,
     scale: bool = False,
     covariance: str | None = None,
+    sample_weight: Any = None,
+    missing: str = "raise",
     solver: str | AnyMethod = "ipu",
     n_jobs: int | None = None,
     random_state: RandomState = None,
@@ -232,6 +245,10 @@ def selection_stability(
         Work on correlations: every resample is standardised by itself.
     covariance : None
         A covariance has no rows to draw from: "precomputed" is an error.
+    sample_weight : array of shape (n_samples,), optional
+        What each row counts, as often as it is drawn. Rows are drawn all alike.
+    missing : {"raise", "mean"}, default="raise"
+        With "mean", missing values are filled with the mean of their column before rows are drawn.
     solver : str or method, default="ipu"
         A method of `kspan.solve`, by name or as an object. "ipu" takes milliseconds and draws no
         random numbers, so that all that differs is the data.
@@ -264,7 +281,7 @@ def selection_stability(
     if sample_share is not None and not 0 < sample_share < 1:
         raise ValueError(f"sample_share must be between 0 and 1, got {sample_share!r}.")
     method = as_method(RowSparseProblem, solver, {})
-    data, names = _in_memory(X, scale)
+    data, names = _in_memory(X, scale, missing, sample_weight)
     d = data.n_features
     inside = feature_indices("include", include, d, names)
     outside = feature_indices("exclude", exclude, d, names)
@@ -308,19 +325,26 @@ class _Task:
         return np.sort(solution.support)
 
 
-def _in_memory(X: Any, scale: bool) -> tuple[InMemoryCovariance, list[str] | None]:
+def _in_memory(
+    X: Any, scale: bool, missing: str, sample_weight: Any
+) -> tuple[InMemoryCovariance, list[str] | None]:
+    how = {"scale": scale, "precomputed": False, "sample_weight": sample_weight}
     if isinstance(X, Covariance):
         if not isinstance(X, InMemoryCovariance):
             raise ValueError("Stability needs the rows of the data, in memory, to draw from.")
-        named_covariance(X, scale=scale, precomputed=False)  # checks the scale
+        named_covariance(X, missing=missing, **how)  # checks the scale
         return X, None
-    opened = open_data(X, load_bytes=LOAD_BYTES)
+    if missing == "pairwise":
+        raise ValueError("Stability needs whole rows to draw from: use missing='mean'.")
+    opened = open_data(X, load_bytes=LOAD_BYTES, allow_missing=missing != "raise")
     if opened.rows is not None:
         raise ValueError(
             "Stability draws rows again and again, so it needs data in memory: load the file, or "
             "a sample of its rows, into an array."
         )
-    data, names = named_covariance(opened, scale=scale, precomputed=False)
+    data, names = named_covariance(opened, missing=missing, **how)
+    if not isinstance(data, InMemoryCovariance):  # large, with what is missing filled as it is read
+        data = data.densified()
     assert isinstance(data, InMemoryCovariance)
     return data, names
 

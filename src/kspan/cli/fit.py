@@ -8,13 +8,16 @@ import typer
 
 from kspan.cli import options
 from kspan.cli.errors import FAILED, check_outputs, complain, guarded, require
-from kspan.cli.inputs import Reading, feature_places, load_table, reads_file, watched
+from kspan.cli.inputs import Reading, Rules, feature_places, load_table, reads_file, watched
 from kspan.cli.options import Estimator, Level
 from kspan.cli.progress import Watcher
 
 if TYPE_CHECKING:
     from kspan.covariance import Covariance
     from kspan.io import Table
+
+# A report shows what a budget that is larger by this factor would buy.
+MORE_MONEY = 1.1
 
 
 @guarded
@@ -60,6 +63,8 @@ def fit(
     solver: options.Solver = None,
     scale: options.Scale = False,
     precomputed: options.Precomputed = False,
+    missing: options.MissingRule = options.Missing.RAISE,
+    psd: options.PsdRule = options.Psd.MEND,
     include: options.Include = None,
     exclude: options.Exclude = None,
     seed: options.Seed = 0,
@@ -122,6 +127,7 @@ def fit(
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
     *,
+    rules: Rules,
     how: Reading,
 ) -> None:  # fmt: skip
     """Choose k features whose m principal components explain the most variance.
@@ -133,7 +139,11 @@ def fit(
       kspan fit genes_by_samples.tsv.gz --transpose -m 2 -k 30 --scale --out fit.kspan
 
       kspan fit breast_cancer -m 3 -k 12 --scale --level exact --json
+
+      kspan fit sensors.csv -m 2 --costs prices.csv --budget 100 --max-correlation 0.95
     """
+    rules.require_shared(estimator)
+    rules.require_whole()
     check_outputs(out, report, csv, h5ad, checkpoint, source=data)
     if report is not None:
         require("jinja2", "plotly", extra="report", what="--report")
@@ -153,8 +163,11 @@ def fit(
 
     with Watcher(quiet) as watcher:
         watcher.stage(f"reading {data}")
-        table, is_covariance = load_table(data, how, quiet=quiet or as_json)
-        if resamples and (precomputed or is_covariance):
+        table, is_covariance, weights = load_table(
+            data, how, quiet=quiet or as_json, precomputed=precomputed,
+            allow_missing=missing is not options.Missing.RAISE,
+        )  # fmt: skip
+        if resamples and is_covariance:
             raise ValueError("--stability needs data, not a covariance matrix.")
         model = _estimator(
             estimator, n_components, n_features,
@@ -162,9 +175,12 @@ def fit(
             share=share,
             solver=solver,
             scale=scale,
-            covariance="precomputed" if precomputed or is_covariance else None,
+            covariance="precomputed" if is_covariance else None,
+            missing=str(missing),
+            psd=str(psd),
             include=feature_places(include, "--include", table),
             exclude=feature_places(exclude, "--exclude", table),
+            rules=rules.parameters(table),
             certify=str(level) if level else certify,
             random_state=seed,
             time_limit=time_limit,
@@ -177,12 +193,16 @@ def fit(
         measured = as_covariance(
             watched(table.X, watcher.on_rows),
             kind="data" if model.covariance is None else "covariance",
-            scale=scale, feature_names=table.feature_names,
+            scale=scale, feature_names=table.feature_names, sample_weight=weights,
+            missing=str(missing), psd=model.psd,
         )  # fmt: skip
         model.fit(measured)
         seconds = time.perf_counter() - started
         path_of = str(estimator) if with_path else None
-        record = _record(model, measured, table, seconds, watcher, path_of, resamples)
+        more_money = report is not None and rules.budget is not None
+        record = _record(
+            model, measured, table, seconds, watcher, path_of, resamples, more_money=more_money
+        )
         places = {"record": out, "report": report, "csv": csv, "h5ad": h5ad}
         files = {name: str(place) for name, place in places.items() if place is not None}
         _write(record, files, watcher, source=data, layer=how.layer)
@@ -202,8 +222,8 @@ def fit(
 
 def _estimator(
     kind: Estimator, n_components: int, k: int | None, *, own: dict[str, Any], share: float,
-    solver: str | None, include: Any, exclude: Any, certify: bool | str, n_jobs: int | None,
-    **common: Any,
+    solver: str | None, include: Any, exclude: Any, rules: dict[str, Any], certify: bool | str,
+    n_jobs: int | None, **common: Any,
 ) -> Any:  # fmt: skip
     """Make the estimator that the options describe."""
     import kspan
@@ -213,7 +233,7 @@ def _estimator(
     if kind is Estimator.FEATURES:
         return kspan.FeatureSparsePCA(
             n_components, k, explained_share=share, include=include, exclude=exclude,
-            certify=certify, n_jobs=n_jobs, **common,
+            certify=certify, n_jobs=n_jobs, **rules, **common,
         )  # fmt: skip
     if include or exclude:
         raise ValueError(f"--include and --exclude need --estimator {Estimator.FEATURES}.")
@@ -259,21 +279,26 @@ def _counts(
 
 def _record(
     model: Any, measured: "Covariance", table: "Table", seconds: float, watcher: Watcher,
-    path_of: str | None, resamples: int,
+    path_of: str | None, resamples: int, *, more_money: bool,
 ) -> Any:  # fmt: skip
     """Make the record, with the further studies that were asked for.
 
-    `path_of` is the estimator of the path, or None if there is to be none.
+    `path_of` is the estimator of the path, or None if there is to be none; `more_money` asks what
+    a larger budget would buy.
     """
     import kspan
     from kspan.records import FitRecord
 
-    path = stability = None
+    path = stability = budgets = None
     asked: dict[str, Any] = {}
-    if path_of or resamples:
+    if path_of or resamples or more_money:
         left, parameters = model.time_limit, model.get_params()
-        names = ("include", "exclude", "disjoint", "scale", "covariance", "random_state")
+        names = (
+            "include", "exclude", "disjoint", "scale", "covariance", "missing", "random_state",
+        )  # fmt: skip
         asked = {name: parameters[name] for name in names if name in parameters}
+        if "groups" in parameters:
+            asked["panel"] = kspan.Panel.of(parameters)
         asked["time_limit"] = None if left is None else max(left - seconds, 0.1)
     if path_of:
         watcher.stage("other numbers of features")
@@ -292,10 +317,18 @@ def _record(
             n_jobs=model.n_jobs,
             **asked,
         )
+    if more_money:
+        watcher.stage("other budgets")
+        budgets = kspan.budget_path(
+            measured, model.n_components, n_features_to_select=model.n_features_to_select,
+            budgets=[MORE_MONEY * model.budget], certify=model.certify, callback=watcher.on_step,
+            **asked,
+        )  # fmt: skip
     watcher.stage("record")
     return FitRecord.from_estimator(
         model, measured, source=Path(table.source).name, feature_names=table.feature_names,
-        sample_names=table.sample_names, path=path, stability=stability, seconds=seconds,
+        sample_names=table.sample_names, path=path, stability=stability,
+        budget_path=budgets, seconds=seconds,
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kspan.cli import options
@@ -25,36 +25,131 @@ class Reading:
     index: options.IndexColumn = None
     key: options.Key = None
     layer: options.Layer = None
+    weights: options.Weights = None
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Which features go together: what the options say."""
+
+    groups: options.Groups = None
+    together: options.Together = False
+    n_groups: options.NGroups = None
+    max_per_group: options.MaxPerGroup = None
+    costs: options.Costs = None
+    budget: options.Budget = None
+    max_correlation: options.MaxCorrelation = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is said."""
+        return self == Rules()
+
+    def require_shared(self, estimator: options.Estimator) -> None:
+        """Raise `ValueError` where components have features of their own."""
+        if not self.is_plain and estimator is not options.Estimator.FEATURES:
+            raise ValueError(
+                "--groups, --costs and --max-correlation need --estimator "
+                f"{options.Estimator.FEATURES}."
+            )
+
+    def require_whole(self) -> None:
+        """Raise `ValueError` about options that need others, before anything is read."""
+        for name, needs in (
+            ("together", "groups"), ("max_per_group", "groups"), ("n_groups", "together"),
+            ("costs", "budget"), ("budget", "costs"),
+        ):  # fmt: skip
+            if getattr(self, name) and not getattr(self, needs):
+                raise ValueError(f"{_option(name)} needs {_option(needs)}.")
+        if self.groups and not (self.together or self.max_per_group):
+            raise ValueError("--groups needs --together or --max-per-group.")
+        if self.together and self.max_per_group:
+            raise ValueError("Give --together or --max-per-group, not both.")
+
+    def parameters(self, table: "Table") -> dict[str, Any]:
+        """Return the parameters of an estimator, with what files say."""
+        from kspan.io.feature_values import read_feature_values
+        from kspan.io.table import refuse
+
+        costs: list[float] | None = None
+        if self.costs is not None:
+            costs = []
+            names = table.feature_names or [str(i) for i in range(table.X.shape[1])]
+            for name, text in zip(names, read_feature_values(table, self.costs), strict=True):
+                try:
+                    cost = float(text or "nan")
+                except ValueError:
+                    cost = float("nan")
+                if not 0 <= cost < float("inf"):
+                    raise refuse(self.costs, f"{name!r} costs {text!r}: not a number, 0 or more.")
+                costs.append(cost)
+        groups = None if self.groups is None else read_feature_values(table, self.groups)
+        return {
+            "groups": groups, "group_rule": "together" if self.together else None,
+            "n_groups": self.n_groups, "max_per_group": self.max_per_group, "costs": costs,
+            "budget": self.budget, "max_correlation": self.max_correlation,
+        }  # fmt: skip
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def reads_file(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `Reading` in the place of its last parameter, `how`."""
-    signature, read = inspect.signature(command), inspect.signature(Reading).parameters
-    own = [parameter for name, parameter in signature.parameters.items() if name != "how"]
+    """Give a command the options of `Reading`, and of `Rules` if it wants them.
+
+    In the place of its parameters `how` and `rules`.
+    """
+    signature = inspect.signature(command)
+    bundles = {
+        name: (bundle, inspect.signature(bundle).parameters)
+        for name, bundle in (("rules", Rules), ("how", Reading))
+        if name in signature.parameters
+    }
+    own = [parameter for name, parameter in signature.parameters.items() if name not in bundles]
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
-        command(how=Reading(**{name: given.pop(name) for name in read}), **given)
+        made = {
+            name: bundle(**{part: given.pop(part) for part in parts})
+            for name, (bundle, parts) in bundles.items()
+        }
+        command(**made, **given)
 
-    run.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[*own, *read.values()]
-    )
+    more = [parameter for _, parts in bundles.values() for parameter in parts.values()]
+    run.__signature__ = signature.replace(parameters=[*own, *more])  # type: ignore[attr-defined]
     return run
 
 
-def load_table(data: str, how: Reading, *, quiet: bool = True) -> tuple["Table", bool]:
-    """Return the table of a file or of a data set, and whether it is a covariance matrix."""
+def load_table(
+    data: str, how: Reading, *, quiet: bool = True, precomputed: bool = False,
+    allow_missing: bool = False,
+) -> tuple["Table", bool, Any]:  # fmt: skip
+    """Return the table of a file or of a data set, whether it is a covariance, and the weights."""
+    table, is_covariance = _load(data, how, quiet=quiet, allow_missing=allow_missing)
+    if how.weights is None:
+        return table, is_covariance or precomputed, None
+    if is_covariance or precomputed:
+        raise ValueError("--weights needs data: a covariance matrix has no samples left to weigh.")
+    from kspan.io.read import read_sample_numbers
+
+    weights, table = read_sample_numbers(table, how.weights)
+    return table, False, weights
+
+
+def _load(data: str, how: Reading, *, quiet: bool, allow_missing: bool) -> tuple["Table", bool]:
     from kspan.datasets import dataset_names, load_dataset
     from kspan.io import Table, read_table
 
     if os.sep not in data and data in dataset_names() and not os.path.exists(data):
-        if how != Reading():
+        if replace(how, weights=None) != Reading():
             raise ValueError(f"{data} is a data set; options for reading files do not apply.")
         found = load_dataset(data)
         is_covariance = found.covariance is not None
         X = found.covariance if is_covariance else found.X
         return Table(X, found.feature_names, None, data, ()), is_covariance
-    table = read_table(data, **vars(how))
+    given = {name: value for name, value in vars(how).items() if name != "weights"}
+    table = read_table(data, **given, allow_missing=allow_missing)
     if table.notes and not quiet:
         complain(f"{data}: {'; '.join(table.notes)}")
     return table, False

@@ -10,6 +10,7 @@ from typer.core import TyperCommand
 DATA_HELP = "A file with samples in rows and features in columns, or the name of a data set."
 
 READING = "Reading the file"
+PANEL = "Which features go together"
 PROVING = "Proof"
 WRITING = "Output"
 
@@ -58,6 +59,47 @@ Scale = Annotated[
 Precomputed = Annotated[
     bool, typer.Option("--precomputed", help="The table is a covariance matrix, not data.")
 ]
+Weights = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", rich_help_panel=READING,
+        help="What each sample counts: a column of the table (then no feature), or of .obs of an "
+        "H5AD file, or a file with one number for each sample.",
+    ),
+]  # fmt: skip
+
+
+class Missing(StrEnum):
+    """What to do about missing values."""
+
+    RAISE = "raise"
+    MEAN = "mean"
+    PAIRWISE = "pairwise"
+
+
+class Psd(StrEnum):
+    """What to do about a matrix that is not positive semidefinite."""
+
+    MEND = "mend"
+    RAISE = "raise"
+
+
+MissingRule = Annotated[
+    Missing,
+    typer.Option(
+        "--missing", rich_help_panel=READING,
+        help="Missing values: refuse them (raise), take the mean of their column, or compute every "
+        "covariance from the rows that have both features (pairwise).",
+    ),
+]  # fmt: skip
+PsdRule = Annotated[
+    Psd,
+    typer.Option(
+        "--psd",
+        help="A covariance matrix that is not positive semidefinite, as printed with few digits: "
+        "make up for it in the bounds (mend), or refuse it (raise).",
+    ),
+]
 Include = Annotated[
     list[str] | None,
     typer.Option(help="A feature that must be chosen, by name or index. May be repeated."),
@@ -66,6 +108,47 @@ Exclude = Annotated[
     list[str] | None,
     typer.Option(help="A feature that must not be chosen, by name or index. May be repeated."),
 ]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE", rich_help_panel=PANEL,
+        help="The group of each feature: a file with a name and a group in each line, or a column "
+        "of .var of an H5AD file. Needs --together or --max-per-group.",
+    ),
+]  # fmt: skip
+Together = Annotated[
+    bool,
+    typer.Option("--together", help="Choose whole groups.", rich_help_panel=PANEL),
+]
+NGroups = Annotated[
+    int | None,
+    typer.Option("--n-groups", min=1, help="The most whole groups.", rich_help_panel=PANEL),
+]
+MaxPerGroup = Annotated[
+    int | None,
+    typer.Option(
+        "--max-per-group", min=1, help="The most features of each group.", rich_help_panel=PANEL
+    ),
+]
+Costs = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE", rich_help_panel=PANEL,
+        help="What each feature costs: a file with a name and a price in each line, or a column of "
+        ".var of an H5AD file. Needs --budget.",
+    ),
+]  # fmt: skip
+Budget = Annotated[
+    float | None,
+    typer.Option(help="What all chosen features may cost together.", rich_help_panel=PANEL),
+]
+MaxCorrelation = Annotated[
+    float | None,
+    typer.Option(
+        "--max-correlation", rich_help_panel=PANEL,
+        help="No two chosen features are correlated more than this.",
+    ),
+]  # fmt: skip
 Seed = Annotated[int, typer.Option(help="The same seed gives the same answer.", min=0)]
 TimeLimit = Annotated[
     float | None, typer.Option(help="Seconds after which to stop with the best so far.")

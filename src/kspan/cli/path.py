@@ -8,7 +8,7 @@ import typer
 
 from kspan.cli import options
 from kspan.cli.errors import FAILED, check_outputs, complain, guarded, require
-from kspan.cli.inputs import Reading, feature_places, load_table, reads_file, watched
+from kspan.cli.inputs import Reading, Rules, feature_places, load_table, reads_file, watched
 from kspan.cli.options import Estimator
 from kspan.cli.progress import Watcher
 
@@ -38,6 +38,8 @@ def path(
     ] = False,
     scale: options.Scale = False,
     precomputed: options.Precomputed = False,
+    missing: options.MissingRule = options.Missing.RAISE,
+    psd: options.PsdRule = options.Psd.MEND,
     include: options.Include = None,
     exclude: options.Exclude = None,
     seed: options.Seed = 0,
@@ -57,6 +59,7 @@ def path(
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
     *,
+    rules: Rules,
     how: Reading,
 ) -> None:  # fmt: skip
     """Show what m components explain with every number of features, and suggest one.
@@ -71,6 +74,8 @@ def path(
     """
     import kspan
 
+    rules.require_shared(estimator)
+    rules.require_whole()
     if disjoint and estimator is not Estimator.ORTHONORMAL:
         raise ValueError(f"--disjoint needs --estimator {Estimator.ORTHONORMAL}.")
     if (include or exclude) and estimator is not Estimator.FEATURES:
@@ -82,7 +87,10 @@ def path(
     check_outputs(plot, csv, source=data)
     with Watcher(quiet) as watcher:
         watcher.stage(f"reading {data}")
-        table, is_covariance = load_table(data, how, quiet=quiet or as_json)
+        table, is_covariance, weights = load_table(
+            data, how, quiet=quiet or as_json, precomputed=precomputed,
+            allow_missing=missing is not options.Missing.RAISE,
+        )  # fmt: skip
         found = kspan.sparsity_path(
             watched(table.X, watcher.on_rows),
             n_components,
@@ -91,8 +99,12 @@ def path(
             ks=_numbers(ks),
             include=feature_places(include, "--include", table),
             exclude=feature_places(exclude, "--exclude", table),
+            panel=kspan.Panel(**rules.parameters(table)),
             scale=scale,
-            covariance="precomputed" if precomputed or is_covariance else None,
+            covariance="precomputed" if is_covariance else None,
+            sample_weight=weights,
+            missing=str(missing),
+            psd="raise" if psd is options.Psd.RAISE else "mend",
             certify=certify,
             random_state=seed,
             time_limit=time_limit,

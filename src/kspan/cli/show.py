@@ -32,6 +32,9 @@ def as_data(record: "FitRecord") -> dict[str, Any]:
         "n_samples": record.n_samples,
         "n_features": record.n_features,
         "fingerprint": record.fingerprint,
+        "weights": record.weights,
+        "missing": {"values": record.n_missing, "share": record.missing_share},
+        "indefiniteness": record.indefiniteness,
         "selected": [
             {"feature": name, "index": int(place), "loadings": loadings.tolist()}
             for name, place, loadings in zip(
@@ -108,6 +111,8 @@ def print_fit(record: "FitRecord", files: dict[str, str]) -> None:
             f" component{'s' if record.n_components > 1 else ''}.",
         )
     )  # fmt: skip
+    for line in record.remarks():
+        console.print(Text(line))
     console.print()
     console.print(_loadings(record))
     hidden = record.support.size - MOST_ROWS

@@ -32,9 +32,12 @@ def verify(
     found = FitRecord.load(record)
     with Watcher(quiet) as watcher:
         watcher.stage(f"reading {data}")
-        table, _ = load_table(data, how)
+        may_miss = found.parameters["missing"] != "raise"
+        table, _, weights = load_table(data, how, allow_missing=may_miss)
         try:
-            done = found.verify(watched(table.X, watcher.on_rows), table.feature_names)
+            done = found.verify(
+                watched(table.X, watcher.on_rows), table.feature_names, sample_weight=weights
+            )
         except CertificateError as error:
             if as_json:
                 write_json({"holds": False, "error": str(error)})

@@ -7,6 +7,9 @@ worked on in pieces that stay in the cache.
 the mean than √n standard deviations, so that nothing of the spread is lost, however large the
 numbers are; and what is left of a column of equal numbers is exactly zero. A mean is then the
 nearest double, and what that lacks (`rest`).
+
+**Weights.** Rows may count more or less than once. Kernels take what a row counts, or its root,
+right after the rows: where they run, both come in the same blocks (`RowSource.reduce`).
 """
 
 import hashlib
@@ -63,25 +66,41 @@ def sums_of_squares(near: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Moments:
-    """Of some rows, measured from an origin: how many, means, squared deviations.
+    """Of some rows, measured from an origin: how many (or their weight), means, squared deviations.
 
     A mean is the sum of `mean` and `rest`: a mean of numbers that are far from the origin is
     rounded, and what is left when it is taken out of them has a mean of its own.
     """
 
-    count: int
+    count: float
     mean: FloatArray
     rest: FloatArray
     squares: FloatArray
 
     @classmethod
-    def centring(cls, near: FloatArray) -> "Moments":
-        """Take the means out of rows, in place, and return what was found."""
+    def centring(cls, near: FloatArray, weights: FloatArray | None = None) -> "Moments":
+        """Take the means out of rows, in place, and return what was found.
+
+        Rows are then multiplied by the roots of their weights, if they have any.
+        """
+        if weights is not None:
+            return cls._weighted(near, weights)
         mean = near.mean(axis=0)
         near -= mean
         rest = near.mean(axis=0)
         near -= rest
         return cls(len(near), mean, rest, sums_of_squares(near))
+
+    @classmethod
+    def _weighted(cls, near: FloatArray, weights: FloatArray) -> "Moments":
+        total = float(weights.sum())
+        shares = weights / (total or 1.0)  # of rows none of which counts, all are zero
+        mean = shares @ near
+        near -= mean
+        rest = shares @ near
+        near -= rest
+        near *= np.sqrt(weights)[:, None]
+        return cls(total, mean, rest, sums_of_squares(near))
 
     def apart(self, other: "Moments") -> FloatArray:
         """Return the row that stands for the distance of two means in a sum of squares.
@@ -89,13 +108,14 @@ class Moments:
         With δ the distance of the means of a and b rows, S = S_a + S_b + ab/(a+b) δδ' (Chan, Golub
         and LeVeque).
         """
-        weight = self.count * other.count / (self.count + other.count)
-        return np.sqrt(weight) * self._to(other)
+        total = self.count + other.count or 1.0
+        # One of them as a share: two small weights would underflow.
+        return np.sqrt(self.count * (other.count / total)) * self._to(other)
 
     def merged(self, other: "Moments") -> "Moments":
         """Put two sets of rows together."""
         total = self.count + other.count
-        mean, lost = two_sum(self.mean, self._to(other) * (other.count / total))
+        mean, lost = two_sum(self.mean, self._to(other) * (other.count / (total or 1.0)))
         squares = self.squares + other.squares + squared(self.apart(other))
         return Moments(total, mean, self.rest + lost, squares)
 
@@ -109,29 +129,47 @@ class Moments:
             return two_sum(mean, lacking + self.rest)
 
 
-def column_moments(X: NDArray[np.floating]) -> tuple[FloatArray, Moments]:
-    """Return an origin, and the moments of the columns from there, in float64.
+def column_moments(
+    X: NDArray[np.floating], weights: FloatArray | None = None, *, first: int = 0
+) -> tuple[FloatArray, Moments]:
+    """Return an origin, the row `first`, and the moments of the columns from there, in float64.
 
     One pass over X, in pieces of rows that are merged. NaN and infinity in X show up in the result.
     """
     n, d = X.shape
-    origin = X[0].astype(np.float64)
+    origin = X[first].astype(np.float64)
     with np.errstate(all="ignore"):
         if not (X.flags.f_contiguous and not X.flags.c_contiguous):
-            return origin, _merged_rows(X, origin)
-        parts = [_merged_rows(X[:, columns], origin[columns]) for columns in block_slices(d, 8 * n)]
+            return origin, _merged_rows(X, origin, weights)
+        parts = [
+            _merged_rows(X[:, columns], origin[columns], weights)
+            for columns in block_slices(d, 8 * n)
+        ]
     return origin, Moments(
-        n, *(np.concatenate([getattr(part, name) for part in parts])
-             for name in ("mean", "rest", "squares"))
+        parts[0].count, *(np.concatenate([getattr(part, name) for part in parts])
+                          for name in ("mean", "rest", "squares"))
     )  # fmt: skip
 
 
-def _merged_rows(X: NDArray[np.floating], origin: FloatArray) -> Moments:
+def _merged_rows(
+    X: NDArray[np.floating], origin: FloatArray, weights: FloatArray | None
+) -> Moments:
     found = (
-        Moments.centring(X[rows] - origin)  # float64, whatever X is
+        Moments.centring(X[rows] - origin, _of(weights, rows))  # float64, whatever X is
         for rows in block_slices(X.shape[0], 8 * X.shape[1])
     )
     return reduce(Moments.merged, found)
+
+
+def _of(weights: FloatArray | None, rows: slice) -> FloatArray | None:
+    return None if weights is None else weights[rows]
+
+
+def _times_rows(values: FloatArray, factors: FloatArray | None) -> FloatArray:
+    """Multiply rows by numbers of their own, in place; None for nothing."""
+    if factors is not None:
+        values *= factors[:, None]
+    return values
 
 
 # Of the pieces in which a block is worked on, so that it is read from memory once.
@@ -179,24 +217,28 @@ def pieces(X: Any) -> Iterator[tuple[slice, Any]]:
         yield rows, X[rows]
 
 
-def sketched_moments(X: Any, origin: FloatArray, columns: FloatArray) -> Sketched:
+def sketched_moments(
+    X: Any, weights: FloatArray | None = None, *, origin: FloatArray, columns: FloatArray
+) -> Sketched:
     """Return the moments of a block, and a product."""
     with np.errstate(all="ignore"):  # what is not finite shows in the result
         if scipy.sparse.issparse(X):
-            return _sparse_sketched(X, origin, columns)
+            return _sparse_sketched(X, origin, columns, weights)
         found: Sketched | None = None
-        for _, part in pieces(X):
+        for rows, part in pieces(X):
             near = part - origin  # float64, whatever X is
-            piece = Sketched(Moments.centring(near), near.T @ (near @ columns))
+            piece = Sketched(Moments.centring(near, _of(weights, rows)), near.T @ (near @ columns))
             found = piece if found is None else merge_sketched(found, piece, columns)
     assert found is not None
     return found
 
 
-def _sparse_sketched(X: Any, origin: FloatArray, columns: FloatArray) -> Sketched:
-    found = sparse_column_moments(X, origin)
+def _sparse_sketched(
+    X: Any, origin: FloatArray, columns: FloatArray, weights: FloatArray | None
+) -> Sketched:
+    found = sparse_column_moments(X, origin, weights)
     mean, _ = found.centre(origin)
-    scores = X @ columns - mean @ columns
+    scores = _times_rows(X @ columns - mean @ columns, weights)
     # The scores sum to zero, so subtracting the mean afterwards costs no digits.
     SΩ = np.asarray(X.T @ scores) - np.outer(mean, scores.sum(axis=0))
     return Sketched(found, SΩ)
@@ -209,40 +251,78 @@ def _places(X: Any) -> Index:
     return np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
 
 
-def sparse_column_moments(X: Any, origin: FloatArray) -> Moments:
+def _row_places(X: Any) -> Index:
+    """Return the rows of the stored entries of a CSR or CSC matrix."""
+    if X.format == "csc":
+        return np.asarray(X.indices)
+    return np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+
+
+def times(values: FloatArray, factors: FloatArray | None) -> FloatArray:
+    """Return numbers times others; None stands for ones."""
+    return values if factors is None else values * factors
+
+
+def _empty_weights(X: Any, weights: FloatArray, left: FloatArray) -> FloatArray:
+    """Return the weight of the zeros of every column, given what is left of that of all rows.
+
+    Where little is left, it may be rounding: there the rows that have no entry are looked up.
+    """
+    few = np.flatnonzero(left < 0.5 * weights.sum())
+    if few.size:
+        part = X[:, few].tocsc()
+        for column, (first, last) in zip(few, pairwise(part.indptr), strict=True):
+            left[column] = np.delete(weights, part.indices[first:last]).sum()
+    return left
+
+
+def sparse_column_moments(X: Any, origin: FloatArray, weights: FloatArray | None = None) -> Moments:
     """Return the moments of the columns of a CSR or CSC matrix, from an origin."""
     n, d = X.shape
-    places = _places(X)
+    places, total = _places(X), float(n)
+    counts: FloatArray | None = None
+    empty: FloatArray = n - np.bincount(places, minlength=d)
+    if weights is not None:
+        counts, total = weights[_row_places(X)], float(weights.sum())
+        stored: FloatArray = np.bincount(places, counts, minlength=d).astype(np.float64)
+        empty = _empty_weights(X, weights, total - stored)
     with np.errstate(all="ignore"):  # what is not finite shows in the result
         near, zero = X.data.astype(np.float64) - origin[places], -origin
-        empty = n - np.bincount(places, minlength=d)
         means = []
         for _ in range(2):  # the mean, and what is left of it
-            means.append((np.bincount(places, weights=near, minlength=d) + empty * zero) / n)
+            sums = np.bincount(places, times(near, counts), minlength=d) + empty * zero
+            means.append(sums / (total or 1.0))
             near, zero = near - means[-1][places], zero - means[-1]
-        squares = np.bincount(places, weights=near * near, minlength=d) + empty * zero * zero
-        lost = (squares == 0)[places] & (near != 0)
+        squares: FloatArray = empty * zero * zero
+        squares = squares + np.bincount(places, times(near * near, counts), minlength=d)
+        lost = (squares == 0)[places] & (times(near, counts) != 0)
         squares[places[lost]] = UNDERFLOWN
-        return Moments(n, means[0], means[1], squares)
+        return Moments(total, means[0], means[1], squares)
 
 
-def sparse_origin(X: Any) -> FloatArray:
-    """Return an entry of every column that has no zeros, and zero for all others."""
+def sparse_origin(X: Any, first: int = 0) -> FloatArray:
+    """Return the entries of a row in the columns that have no zeros, and zero for all others."""
     n, d = X.shape
-    places, origin = _places(X), np.zeros(d)
-    full = np.bincount(places, minlength=d) == n
+    full = np.bincount(_places(X), minlength=d) == n
+    origin = np.zeros(d)
     if full.any():
-        origin[places] = X.data
+        entries = X[[first]].tocoo()
+        origin[entries.coords[1]] = entries.data
     return np.where(full, origin, 0.0)
 
 
 def covariance_product(
-    X: Any, W: FloatArray, shift: FloatArray, support: Index | None
-) -> tuple[FloatArray, FloatArray]:
-    """Return ``X'Z`` and the column sums of ``Z = XW - shift``; W has the rows of a support."""
+    X: Any, weights: FloatArray | None = None, *, W: FloatArray, shift: FloatArray,
+    support: Index | None,
+) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+    """Return ``X'Z`` and the column sums of ``Z = XW - shift``; W has the rows of a support.
+
+    Rows of Z are multiplied by the weights.
+    """
     out, total = np.zeros((X.shape[1], W.shape[1])), np.zeros(W.shape[1])
-    for _, part in pieces(X):
+    for rows, part in pieces(X):
         Z = product(part if support is None else part[:, support], W) - shift
+        Z = _times_rows(Z, _of(weights, rows))
         out += product(part.T, Z)
         total += Z.sum(axis=0)
     return out, total
@@ -253,29 +333,34 @@ def transposed_product(X: Any, Z: FloatArray) -> FloatArray:
     return product(X.T, Z)
 
 
-def _centred(X: Any, mean: FloatArray, rest: FloatArray) -> Iterator[FloatArray]:
-    """Yield rows without their means, as dense arrays of moderate size."""
+def _centred(
+    X: Any, roots: FloatArray | None, mean: FloatArray, rest: FloatArray
+) -> Iterator[FloatArray]:
+    """Yield rows without their means, times roots of weights, as dense arrays of moderate size."""
     sparse = scipy.sparse.issparse(X)
     for rows in block_slices(X.shape[0], 8 * mean.size, GRAM_BYTES):
         near = (X[rows].toarray() if sparse else X[rows]) - mean  # float64, whatever X is
         near -= rest
-        yield near
+        yield _times_rows(near, _of(roots, rows))
 
 
-def gram(X: Any, mean: FloatArray, rest: FloatArray) -> FloatArray:
+def gram(
+    X: Any, roots: FloatArray | None = None, *, mean: FloatArray, rest: FloatArray
+) -> FloatArray:
     """Return the products of the centred columns with each other."""
     out = np.zeros((mean.size, mean.size))
-    for near in _centred(X, mean, rest):
+    for near in _centred(X, roots, mean, rest):
         out += near.T @ near
     return out
 
 
 def centred_product(
-    X: Any, W: FloatArray, mean: FloatArray, rest: FloatArray, scale: FloatArray
-) -> FloatArray:
+    X: Any, roots: FloatArray | None = None, *, W: FloatArray, mean: FloatArray, rest: FloatArray,
+    scale: FloatArray,
+) -> FloatArray:  # fmt: skip
     """Return ``C'CW`` for the centred and scaled columns C: no mean is taken out of a sum."""
     out = np.zeros((mean.size, W.shape[1]))
-    for near in _centred(X, mean, rest):
+    for near in _centred(X, roots, mean, rest):
         near /= scale
         out += near.T @ (near @ W)
     return out
@@ -286,6 +371,76 @@ def add(one: Any, other: Any) -> Any:
     if isinstance(one, tuple):
         return tuple(a + b for a, b in zip(one, other, strict=True))
     return one + other
+
+
+def present_sums(
+    X: Any, weights: FloatArray | None = None, *, origin: FloatArray
+) -> tuple[NDArray[Any], ...]:
+    """Return what is known of the columns of data with holes.
+
+    How many values are missing, infinite, and there (in rows that count); the weight of those that
+    are there, and the weighted sum of what they are above an origin.
+    """
+    if scipy.sparse.issparse(X):
+        return _sparse_present_sums(X, weights, origin)
+    found: Any = None
+    for rows, part in pieces(X):
+        there = ~np.isnan(part)
+        near = np.where(there, part - origin, 0.0)
+        w = np.ones(len(part)) if weights is None else weights[rows]
+        sums = (~there).sum(axis=0), np.isinf(part).sum(axis=0), there[w > 0].sum(axis=0)
+        counted = *sums, w @ there, w @ near
+        found = counted if found is None else add(found, counted)
+    return tuple(found)
+
+
+def _sparse_present_sums(
+    X: Any, weights: FloatArray | None, origin: FloatArray
+) -> tuple[NDArray[Any], ...]:
+    n, d = X.shape
+    w = np.ones(n) if weights is None else weights
+    places, own = _places(X), w[_row_places(X)]
+    gone, infinite = np.isnan(X.data), np.isinf(X.data)
+    stored: FloatArray = np.bincount(places, own, minlength=d).astype(np.float64)
+    empty = _empty_weights(X, w, float(w.sum()) - stored)
+    own = np.where(gone, 0.0, own)
+    near = np.where(gone, 0.0, X.data - origin[places])
+    n_gone = np.bincount(places[gone], minlength=d)
+    counts = w[_row_places(X)] > 0
+    n_there = np.count_nonzero(w > 0) - np.bincount(places[gone & counts], minlength=d)
+    return (
+        n_gone, np.bincount(places[infinite], minlength=d), n_there,
+        empty + np.bincount(places, own, minlength=d),
+        np.bincount(places, own * near, minlength=d) - empty * origin,
+    )  # fmt: skip
+
+
+def pair_products(
+    X: Any, roots: FloatArray | None = None, *, origin: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return N, S and P of data with holes, weighted; see `kspan.covariance.missing`."""
+    start = 0
+    N, S, P = np.zeros((3, origin.size, origin.size))
+    for near in _centred(X, None, origin, np.zeros_like(origin)):
+        part = _of(roots, slice(start, start + len(near)))
+        start += len(near)
+        gone = np.isnan(near)
+        near[gone] = 0.0
+        near = _times_rows(near, part)
+        there = _times_rows((~gone).astype(np.float64), part)
+        N += there.T @ there
+        S += near.T @ there
+        P += near.T @ near
+    return N, S, P
+
+
+def incomplete_row_digests(values: Any) -> NDArray[np.uint8]:
+    """Return `row_digests` of rows with holes: there are many ways to write NaN."""
+    if scipy.sparse.issparse(values):
+        values = values.copy()
+        values.data[np.isnan(values.data)] = np.nan
+        return row_digests(values)
+    return row_digests(np.where(np.isnan(values), np.nan, values))
 
 
 def row_digests(values: Any) -> NDArray[np.uint8]:

@@ -11,6 +11,7 @@ from kspan.arrays import FloatArray, Index
 from kspan.covariance import block_kernels as kernels
 from kspan.covariance.data_covariance import DataCovariance, row_edges
 from kspan.covariance.dense_data import DenseDataCovariance
+from kspan.covariance.weights import Weights
 from kspan.io.rows import RowSource
 
 # Columns of the random matrix that is multiplied in the same pass as means and variances are made.
@@ -36,26 +37,32 @@ class ChunkedCovariance(DataCovariance):
         return self._gram is None and self._takes_long_to_form
 
     @classmethod
-    def measure(cls, X: RowSource, *, scale: bool | FloatArray, ddof: int) -> Self:
+    def measure(
+        cls, X: RowSource, *, scale: bool | FloatArray, ddof: int, weights: Weights | None = None
+    ) -> Self:
         """Build from the rows alone. One pass."""
         d = X.shape[1]
         rng = np.random.default_rng(0)  # the same data, the same answer
         columns = rng.standard_normal((d, min(SKETCH_COLUMNS, d)))
         with np.errstate(all="ignore"):  # what is not finite shows in the means
-            head = X.head(HEAD_ROWS).astype(np.float64)
-            # From the first row, so that the mean of equal numbers is that number.
-            origin = head[0] + (head - head[0]).mean(axis=0)
+            if weights is None:
+                head = X.head(HEAD_ROWS).astype(np.float64)
+                # From the first row, so that the mean of equal numbers is that number.
+                origin = head[0] + (head - head[0]).mean(axis=0)
+            else:
+                origin = X.row(weights.heaviest).astype(np.float64)
         found: kernels.Sketched = X.reduce(
             partial(kernels.sketched_moments, origin=origin, columns=columns),
             partial(kernels.merge_sketched, columns=columns),
+            rows=None if weights is None else weights.values,
         )
-        if not np.isfinite(found.moments.mean).all():
-            _refuse_not_finite(X)
-        covariance = cls.from_moments(X, origin, found.moments, scale=scale, ddof=ddof)
+        covariance = cls.from_moments(
+            X, origin, found.moments, scale=scale, ddof=ddof, weights=weights
+        )
         covariance.n_passes += 1
         # A scaled: D⁻¹ S D⁻¹ (DΩ) = D⁻¹ S Ω, so the columns are those of DΩ.
         divisors = covariance.scale[:, None]
-        image = found.product / (divisors * (found.moments.count - ddof))
+        image = found.product / (divisors * covariance.divisor)
         covariance.sketch = columns * divisors, image
         return covariance
 
@@ -71,18 +78,20 @@ class ChunkedCovariance(DataCovariance):
         self.n_passes += 1
         W, shift = self._for_raw_data(W, support)
         kernel = partial(kernels.covariance_product, W=W, shift=shift, support=support)
-        return self._centred(*self.X.reduce(kernel, kernels.add))
+        weights = None if self.weights is None else self.weights.values
+        return self._centred(*self.X.reduce(kernel, kernels.add, rows=weights))
 
     def _deviation_products(
         self, support: Index | None, mean: FloatArray, rest: FloatArray
     ) -> FloatArray:
         kernel = partial(kernels.gram, mean=mean, rest=rest)
         # A copy: what comes from another process may be read-only.
-        return np.array(self.X.reduce(kernel, kernels.add, columns=support))
+        return np.array(self.X.reduce(kernel, kernels.add, columns=support, rows=self._roots))
 
     def _centred_product(self, w: FloatArray) -> FloatArray:
         parts = {"mean": self.mean, "rest": self.rest, "scale": self.scale}
-        return np.array(self.X.reduce(partial(kernels.centred_product, W=w, **parts), kernels.add))
+        kernel = partial(kernels.centred_product, W=w, **parts)
+        return np.array(self.X.reduce(kernel, kernels.add, rows=self._roots))
 
     def submatrices(self, supports: Index) -> FloatArray:
         """Return ``A[S, S]`` for every row S of `supports`. One pass."""
@@ -111,23 +120,11 @@ class ChunkedCovariance(DataCovariance):
                 whole = np.concatenate(waiting) if len(waiting) > 1 else waiting[0]
                 count = int(edges[0]) - start
                 yield DenseDataCovariance(
-                    whole[:count], self.mean, self.scale, self._variances, 0, False, self.rest
-                )
+                    whole[:count], self.mean, self.scale, self._variances, 0, False, self.rest,
+                    None if self.weights is None else self.weights.part(start, start + count),
+                )  # fmt: skip
                 waiting, start, edges = [whole[count:]], int(edges[0]), edges[1:]
 
     def _row_digests(self) -> NDArray[np.uint8]:
         self.n_passes += 1
         return self.X.stack(kernels.row_digests)
-
-
-def _refuse_not_finite(X: RowSource) -> None:
-    """Raise, naming the rows, the first bad column and its name. Reads the data once more."""
-    found = X.find_not_finite()
-    if found is None:
-        raise ValueError("The data is too large: its means overflow. Divide it by a constant.")
-    where, column = found
-    name = "" if X.feature_names is None else f" ({str(X.feature_names[column])!r})"
-    raise ValueError(
-        f"Input X contains NaN or infinity: in {where}, the first in column {column}{name}. "
-        "Fill in or drop them first."
-    )

@@ -1,7 +1,7 @@
 """`as_covariance`: the only place that looks at what the input is."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import scipy.sparse
@@ -11,10 +11,24 @@ from kspan.covariance.chunked import ChunkedCovariance
 from kspan.covariance.data_covariance import DataCovariance, require_variance
 from kspan.covariance.dense_data import DenseDataCovariance
 from kspan.covariance.interface import Covariance, Kind
-from kspan.covariance.matrix import DenseCovariance
+from kspan.covariance.matrix import DenseCovariance, Psd
+from kspan.covariance.missing import RULES, Incomplete
 from kspan.covariance.sparse_data import SparseDataCovariance
+from kspan.covariance.weights import Weights
 from kspan.io import RowSource, open_data
+from kspan.io.row_files import ArraySource
+from kspan.io.rows import FilledRows, filled
 from kspan.io.table import not_finite
+
+# Why it is refused.
+OVERFLOW = "The variances overflow: the data is too large. Divide it by a constant first."
+GIVEN_WITH_WEIGHTS = (
+    "sample_weight needs data: a covariance has no rows left to weigh. Weigh them when it is made."
+)
+
+
+# Dense data up to this size is copied to fill what is missing; more is filled block by block.
+COPY_BYTES = 1 << 27
 
 
 def as_covariance(
@@ -25,6 +39,9 @@ def as_covariance(
     ddof: int = 1,
     feature_names: Sequence[str] | None = None,
     block_bytes: int | None = None,
+    sample_weight: Any = None,
+    missing: str = "raise",
+    psd: Psd = "mend",
 ) -> Covariance:
     """Turn data, or a covariance matrix, into what every kspan method works on.
 
@@ -47,6 +64,22 @@ def as_covariance(
         Used in error messages; by default those that X has.
     block_bytes : int, optional
         About how large a block of rows may be, of data that is read in blocks.
+    sample_weight : array of shape (n_samples,), or float, optional
+        What each row counts: the mean is ``Σ w x / Σ w``, and products are divided by ``Σ w -
+        ddof``. Whole numbers are the same as repeating rows, zero as leaving them out. Only for
+        data.
+    missing : {"raise", "mean", "pairwise"}
+        What to do about NaN in data. "mean": take the mean of its column, of the values that are
+        there, in its place; sums are divided as if nothing were missing. "pairwise": compute every
+        entry from the rows in which both features are there, as `pandas.DataFrame.cov` does; up to
+        3000 features, and what comes out may lack positive semidefiniteness: see `psd`. Infinity is
+        an error in all, as is a column with fewer than two values.
+    psd : {"mend", "raise"}
+        What to do about a matrix that is given (or made from pairs) and is not positive
+        semidefinite, beyond rounding: printed with three digits, it has an eigenvalue below zero.
+        "mend" warns by how much, and takes it as it is: variances are its own, and upper bounds
+        make up for what it lacks, so that both hold for it. An eigenvalue below -5% of the largest
+        is refused all the same, as that is no covariance (of pairs, below -100%).
 
     Returns
     -------
@@ -60,26 +93,49 @@ def as_covariance(
     >>> A = as_covariance(np.array([[1.0, 2.0], [3.0, 2.0], [5.0, 2.0]]))
     >>> A.diagonal()
     array([4., 0.])
+    >>> B = as_covariance(np.array([[1.0, 2.0], [5.0, 2.0]]), sample_weight=[2, 1])
+    >>> B.mean.round(3), B.diagonal().round(3)
+    (array([2.333, 2.   ]), array([5.333, 0.   ]))
     """
     if isinstance(X, Covariance):
+        if sample_weight is not None:
+            raise ValueError(GIVEN_WITH_WEIGHTS)
         return X
     if not isinstance(scale, bool | np.bool_):
         scale = _given_scale(scale)
-    if kind not in ("data", "covariance"):
-        raise ValueError(f"kind must be 'data' or 'covariance', got {kind!r}.")
+    for name, value, known in (
+        ("kind", kind, get_args(Kind)), ("missing", missing, RULES), ("psd", psd, get_args(Psd)),
+    ):  # fmt: skip
+        if value not in known:
+            raise ValueError(f"{name} must be {' or '.join(map(repr, known))}, got {value!r}.")
     # A covariance is held in memory, wherever it comes from.
-    data = open_data(X, load_bytes=0 if kind == "data" else np.inf)
+    data = open_data(
+        X, load_bytes=0 if kind == "data" else np.inf,
+        allow_missing=kind == "data" and missing != "raise",
+    )  # fmt: skip
     if data.rows is not None:
         if block_bytes is not None:
             data.rows.block_bytes = max(int(block_bytes), 1)
-        return _from_rows(data.rows, scale=scale, ddof=ddof)
-    X = _as_floats(data.values)
+        X = data.rows
+    else:
+        X = _as_floats(data.values)
     feature_names = data.feature_names if feature_names is None else feature_names
     if kind == "covariance":
         if scale is not False:
             raise ValueError("scale=True needs data; divide a covariance by its scales yourself.")
-        return _from_matrix(X, feature_names)
-    return _from_data(X, scale=scale, ddof=ddof, feature_names=feature_names)
+        if sample_weight is not None:
+            raise ValueError(GIVEN_WITH_WEIGHTS)
+        return _from_matrix(X, feature_names, psd)
+    _require_shape(X.shape, ddof, scale)
+    weights = None if sample_weight is None else Weights.of(sample_weight, X.shape[0], ddof)
+    covariance = _measured(X, scale=scale, ddof=ddof, weights=weights)
+    if not np.isfinite(covariance.diagonal()).all():
+        given = Incomplete(X, weights, feature_names)
+        found = _from_incomplete(given, missing, scale=scale, ddof=ddof, psd=psd)
+        found.n_passes += covariance.n_passes  # until the holes were found
+        return found
+    covariance.require_variance()
+    return covariance
 
 
 def _given_scale(scale: Any) -> NDArray[np.float64]:
@@ -91,7 +147,7 @@ def _given_scale(scale: Any) -> NDArray[np.float64]:
 
 
 def require_built_as(
-    covariance: Covariance, *, scale: bool, precomputed: bool | None = None
+    covariance: Covariance, *, scale: bool, missing: str = "raise", precomputed: bool | None = None
 ) -> None:
     """Raise `ValueError` unless a covariance that stands for data was built as asked.
 
@@ -99,6 +155,7 @@ def require_built_as(
     ----------
     covariance : Covariance
     scale : whether it should be standardised
+    missing : what should have been done about missing values
     precomputed : whether it should be a matrix, and not made from data; None for either
     """
     problem = ""
@@ -110,6 +167,11 @@ def require_built_as(
         problem = "scale=True, but the covariance is not standardised: build it with scale=True."
     elif covariance.standardised and not scale:
         problem = "The covariance is standardised, but scale=False: say scale=True."
+    elif covariance.missing is not None and covariance.missing.rule != missing:
+        problem = (
+            f"Values of the data are missing, and the covariance was built with missing="
+            f"{covariance.missing.rule!r}: say the same here, not {missing!r}."
+        )
     elif isinstance(covariance, DataCovariance) and not covariance.is_plain:
         problem = "The covariance has scales of its own, or ddof other than 1: give the data."
     if problem:
@@ -125,7 +187,9 @@ def _as_floats(X: Any) -> Any:
             X = X.copy()
             X.sum_duplicates()
     else:
-        X = np.asarray(X)
+        frame, X = X, np.asarray(X)
+        if X.dtype.kind == "O" and hasattr(frame, "iloc"):  # pandas has a NaN of its own
+            X = frame.to_numpy(dtype=np.float64, na_value=np.nan)
     if X.ndim != 2:
         raise ValueError(f"Expected 2D array, got {X.ndim}D array instead.")
     if np.issubdtype(X.dtype, np.complexfloating):
@@ -141,14 +205,14 @@ def _as_floats(X: Any) -> Any:
     return X.astype(wanted)
 
 
-def _from_matrix(A: Any, feature_names: Sequence[str] | None) -> DenseCovariance:
+def _from_matrix(A: Any, feature_names: Sequence[str] | None, psd: Psd) -> DenseCovariance:
     if scipy.sparse.issparse(A):
         raise ValueError("A precomputed covariance must be a dense array.")
     if A.shape[0] != A.shape[1]:
         raise ValueError(f"A covariance must be square, got shape {A.shape}.")
     if A.shape[0] == 0:
         raise ValueError("Found a covariance with 0 feature(s); at least 1 is required.")
-    covariance = DenseCovariance(A.astype(np.float64, copy=False), A.dtype)
+    covariance = DenseCovariance(A.astype(np.float64, copy=False), A.dtype, psd=psd)
     if not covariance.is_finite():
         raise ValueError(_describe_not_finite(A, feature_names))
     covariance.validate()
@@ -156,30 +220,42 @@ def _from_matrix(A: Any, feature_names: Sequence[str] | None) -> DenseCovariance
     return covariance
 
 
-def _from_data(
-    X: Any, *, scale: bool | NDArray[np.float64], ddof: int, feature_names: Sequence[str] | None
-) -> DataCovariance:
-    _require_shape(X.shape, ddof, scale)
-    measure = (
-        SparseDataCovariance.measure if scipy.sparse.issparse(X) else DenseDataCovariance.measure
-    )
-    covariance = measure(X, scale=scale, ddof=ddof)
-    if not np.isfinite(covariance.diagonal()).all():
-        raise ValueError(_describe_not_finite(X, feature_names))
-    covariance.require_variance()
-    return covariance
+def _measured(X: Any, **how: Any) -> DataCovariance:
+    """Return the covariance of data of any kind; what is not finite shows in its variances."""
+    if isinstance(X, RowSource):
+        return ChunkedCovariance.measure(X, **how)
+    if scipy.sparse.issparse(X):
+        return SparseDataCovariance.measure(X, **how)
+    return DenseDataCovariance.measure(X, **how)
 
 
-def _from_rows(
-    rows: RowSource, *, scale: bool | NDArray[np.float64], ddof: int
-) -> ChunkedCovariance:
-    _require_shape(rows.shape, ddof, scale)
-    covariance = ChunkedCovariance.measure(rows, scale=scale, ddof=ddof)
-    if not np.isfinite(covariance.diagonal()).all():
-        raise ValueError(
-            "The variances overflow: the data is too large. Divide it by a constant first."
-        )
-    covariance.require_variance()
+def _from_incomplete(
+    given: Incomplete, rule: str, *, scale: bool | NDArray[np.float64], ddof: int, psd: Psd
+) -> Covariance:
+    """Do what is to be done about data whose variances are not finite."""
+    X = given.X
+    if rule == "raise":
+        raise ValueError(_describe_not_finite(X, given.feature_names))
+    missing, mean = given.measured(rule)
+    if not missing.count:
+        raise ValueError(OVERFLOW)
+    covariance: Covariance
+    if rule == "pairwise":
+        covariance = given.by_pairs(mean, scale=scale, ddof=ddof, psd=psd)
+    else:
+        if isinstance(X, RowSource):
+            X = FilledRows(X, mean)
+        elif not scipy.sparse.issparse(X) and X.nbytes > COPY_BYTES:
+            X = FilledRows(ArraySource(X, "data"), mean)
+        else:
+            X = filled(X, mean)
+        measured = _measured(X, scale=scale, ddof=ddof, weights=given.weights)
+        if not np.isfinite(measured.diagonal()).all():
+            raise ValueError(OVERFLOW)
+        measured.require_variance()
+        covariance = measured
+    covariance.dtype, covariance.missing = np.dtype(given.X.dtype), missing
+    covariance.n_passes += 2  # for the means
     return covariance
 
 
@@ -200,9 +276,11 @@ def _require_shape(
 
 def _describe_not_finite(X: Any, feature_names: Sequence[str] | None) -> str:
     """Say what is wrong with data whose variances came out as NaN or infinity."""
+    if isinstance(X, RowSource):
+        return _describe_rows(X)
     _, places, values = not_finite(X)
     if not values.size:
-        return "The variances overflow: the data is too large. Divide it by a constant first."
+        return OVERFLOW
     found = []
     if nan := int(np.isnan(values).sum()):
         found.append(f"{nan} NaN")
@@ -214,4 +292,17 @@ def _describe_not_finite(X: Any, feature_names: Sequence[str] | None) -> str:
     return (
         f"Input X contains NaN or infinity: {' and '.join(found)} in {columns.size} column(s), "
         f"the first being column {first}{name}. Fill in or drop them first."
+    )
+
+
+def _describe_rows(X: RowSource) -> str:
+    """Name the rows, the first bad column and its name. Reads the data once more."""
+    found = X.find_not_finite()
+    if found is None:
+        return OVERFLOW
+    where, column = found
+    name = "" if X.feature_names is None else f" ({str(X.feature_names[column])!r})"
+    return (
+        f"Input X contains NaN or infinity: in {where}, the first in column {column}{name}. "
+        "Fill in or drop them first."
     )

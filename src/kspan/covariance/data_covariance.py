@@ -13,6 +13,7 @@ from kspan.arrays import FloatArray, Index
 from kspan.covariance.block_kernels import Moments, centred_product, product, row_digests
 from kspan.covariance.interface import Covariance, Kind
 from kspan.covariance.matrix import matrix_on
+from kspan.covariance.weights import Weights
 from kspan.linalg.eigen import RESIDUAL_TOL, EigenPairs, lanczos, leading_dense
 from kspan.linalg.rounding import UNIT
 from kspan.linalg.selection import placed
@@ -53,6 +54,13 @@ def require_variance(variances: FloatArray, scale: bool = False) -> None:
         raise ValueError(f"The variance of column {tiny[0]} underflows: {remedy}")
 
 
+def divisors_for(variances: FloatArray, scale: bool | FloatArray) -> FloatArray:
+    """Return what features are divided by: their standard deviations, given numbers, or one."""
+    if isinstance(scale, np.ndarray):
+        return scale
+    return np.sqrt(np.where((variances > 0) & bool(scale), variances, 1.0))
+
+
 def sum_errors(n_samples: int, variances: FloatArray) -> FloatArray:
     """Return how far entries of a covariance of so many rows may be off, see `Covariance`.
 
@@ -68,6 +76,8 @@ def sum_errors(n_samples: int, variances: FloatArray) -> FloatArray:
 class DataCovariance(Covariance):
     """``A = D⁻¹ (X - 1μ')'(X - 1μ') D⁻¹ / (n - ddof)`` behind products with X and X'.
 
+    With weights w, ``A = D⁻¹ (X - 1μ')'diag(w)(X - 1μ') D⁻¹ / (Σw - ddof)``.
+
     Parameters
     ----------
     X : (n, d) data, never changed and never copied
@@ -77,6 +87,7 @@ class DataCovariance(Covariance):
     ddof : 1 for sample variances
     standardised : whether the divisors are the standard deviations
     rest : (d,) what the means, as doubles, lack; None for nothing
+    weights : what each row counts; None for once
     """
 
     kind: Kind = "data"
@@ -88,16 +99,22 @@ class DataCovariance(Covariance):
     def __init__(
         self, X: Any, mean: FloatArray, scale: FloatArray,
         variances: FloatArray, ddof: int = 1, standardised: bool = False,
-        rest: FloatArray | None = None,
+        rest: FloatArray | None = None, weights: Weights | None = None,
     ):  # fmt: skip
-        self.X = X
+        self.X, self.weights = X, weights
         self.mean, self.scale, self.ddof, self.standardised = mean, scale, ddof, standardised
         self.rest = np.zeros_like(mean) if rest is None else rest
         self.n_samples, self.n_features = X.shape
+        self.divisor = self.n_samples - ddof if weights is None else weights.less(ddof)
         self.dtype = np.dtype(X.dtype)
         self._variances = variances
         self._is_scaled = bool((scale != 1).any())
         self._gram: FloatArray | None = None  # A itself, once a tall matrix has needed it
+
+    @property
+    def weights_digest(self) -> str | None:  # type: ignore[override]
+        """See `Covariance.weights_digest`."""
+        return None if self.weights is None else self.weights.digest()
 
     def require_variance(self) -> None:
         """Raise `ValueError` if nothing varies, or too little for numbers to hold."""
@@ -111,18 +128,19 @@ class DataCovariance(Covariance):
 
     @classmethod
     def from_moments(
-        cls, X: Any, origin: FloatArray, moments: Moments, *, scale: bool | FloatArray, ddof: int
-    ) -> Self:
+        cls, X: Any, origin: FloatArray, moments: Moments, *, scale: bool | FloatArray, ddof: int,
+        weights: Weights | None = None,
+    ) -> Self:  # fmt: skip
         """Build from X and the moments of its columns, measured from an origin."""
-        variances = moments.squares / (X.shape[0] - ddof)
-        if isinstance(scale, np.ndarray):
-            divisors, standardised = scale, False
-        else:
-            standardised = bool(scale)
-            varies = (variances > 0) & standardised
-            divisors = np.sqrt(np.where(varies, variances, 1.0))
+        divisor = X.shape[0] - ddof if weights is None else weights.less(ddof)
+        variances = moments.squares / divisor
         mean, rest = moments.centre(origin)
-        return cls(X, mean, divisors, variances / divisors / divisors, ddof, standardised, rest)
+        standardised = not isinstance(scale, np.ndarray) and bool(scale)
+        divisors = divisors_for(variances, scale)
+        scaled = variances / divisors / divisors
+        if standardised:  # they are one, and which is the largest is not a matter of rounding
+            scaled = np.where(np.isfinite(variances), variances > 0, variances).astype(np.float64)
+        return cls(X, mean, divisors, scaled, ddof, standardised, rest, weights)
 
     def entry_errors(self) -> FloatArray:
         """See `Covariance.entry_errors`; the same for all ways to keep the same numbers.
@@ -141,11 +159,14 @@ class DataCovariance(Covariance):
         if self._gram is not None:
             return self._gram @ w
         self.n_passes += 1
-        return self._centred_product(w) / (self.n_samples - self.ddof)
+        return self._centred_product(w) / self.divisor
 
     @abstractmethod
     def _centred_product(self, w: FloatArray) -> FloatArray:
-        """Return ``D⁻¹(X - 1μ')'(X - 1μ')D⁻¹w``, with every number centred before it is used."""
+        """Return ``D⁻¹(X - 1μ')'(X - 1μ')D⁻¹w``, with every number centred before it is used.
+
+        Rows count as their weights say, here as in `_deviation_products`.
+        """
 
     @abstractmethod
     def _times(self, W: FloatArray, support: Index | None) -> FloatArray:
@@ -160,6 +181,11 @@ class DataCovariance(Covariance):
         self, support: Index | None, mean: FloatArray, rest: FloatArray
     ) -> FloatArray:
         """Return ``(X - 1μ')'(X - 1μ')`` for the raw data on a support, or on all features."""
+
+    @property
+    def _roots(self) -> FloatArray | None:
+        """The roots of the weights."""
+        return None if self.weights is None else self.weights.roots
 
     def diagonal(self) -> FloatArray:
         """Return the variances."""
@@ -189,7 +215,7 @@ class DataCovariance(Covariance):
 
     def _product(self, W: FloatArray, support: Index | None) -> FloatArray:
         """Return ``A W`` while A is not formed. Two passes."""
-        return self.back(self.scores(W, support) / (self.n_samples - self.ddof))
+        return self.back(self._weighted(self.scores(W, support) / self.divisor))
 
     def _for_raw_data(self, W: FloatArray, support: Index | None) -> tuple[FloatArray, FloatArray]:
         """Return W over the scales, and what the means contribute to X times that."""
@@ -199,9 +225,12 @@ class DataCovariance(Covariance):
         return W, np.einsum("i,ij->j", self.mean[rows], W)
 
     def _centred(self, out: FloatArray, total: FloatArray) -> FloatArray:
-        """Turn ``X'Z`` and the column sums of ``Z = (X - 1μ')D⁻¹W`` into ``A W``."""
+        """Turn ``X'Z`` and the column sums of ``Z = (X - 1μ')D⁻¹W`` into ``A W``.
+
+        Rows of Z are weighted already.
+        """
         out = out - np.outer(self.mean, total)
-        out /= self.scale[:, None] * (self.n_samples - self.ddof)
+        out /= self.scale[:, None] * self.divisor
         return out
 
     def columns(self, support: Index) -> FloatArray:
@@ -229,7 +258,7 @@ class DataCovariance(Covariance):
         self.n_passes += 1
         self.n_grams += int(mean.size == self.n_features)
         products = self._deviation_products(support, mean, rest)
-        products /= self.n_samples - self.ddof
+        products /= self.divisor
         if self._is_scaled:
             products /= scale[:, None]
             products /= scale
@@ -274,9 +303,23 @@ class DataCovariance(Covariance):
         return leading_dense(A, m)
 
     def _leading_of_samples(self, m: int) -> EigenPairs:
-        """Return leading eigenpairs of ``(X - 1μ')D⁻²(X - 1μ')' / (n - ddof)``."""
-        n, divisor = self.n_samples, self.n_samples - self.ddof
-        return lanczos(lambda Z: self.scores(self.back(Z)) / divisor, n, m, tol=self._tol())
+        """Return leading eigenpairs of ``(X - 1μ')D⁻²(X - 1μ')' / (n - ddof)``.
+
+        With both sides times the roots of the weights.
+        """
+
+        def times(Z: FloatArray) -> FloatArray:
+            return self._by_roots(self.scores(self.back(self._by_roots(Z)))) / self.divisor
+
+        return lanczos(times, self.n_samples, m, tol=self._tol())
+
+    def _weighted(self, Z: FloatArray) -> FloatArray:
+        """Return rows times their weights."""
+        return Z if self.weights is None else Z * self.weights.values[:, None]
+
+    def _by_roots(self, Z: FloatArray) -> FloatArray:
+        """Return rows times the roots of their weights."""
+        return Z if self.weights is None else Z * self.weights.roots[:, None]
 
     def _tol(self) -> float:
         return FLOAT32_TOL if self.dtype == np.float32 else RESIDUAL_TOL
@@ -285,7 +328,7 @@ class DataCovariance(Covariance):
         """Turn eigenvectors of the sample side into m eigenvectors of A."""
         few = pairs.values.size
         lifted = np.zeros((self.n_features, m))
-        lifted[:, :few] = self.back(pairs.vectors)
+        lifted[:, :few] = self.back(self._by_roots(pairs.vectors))
         # Beyond the rank the images are rounding noise; Householder QR completes the basis.
         vectors, R = np.linalg.qr(lifted)
         vectors = vectors * np.where(np.diagonal(R) < 0, -1.0, 1.0)
@@ -306,12 +349,14 @@ class InMemoryCovariance(DataCovariance):
 
     @classmethod
     @abstractmethod
-    def measure(cls, X: Any, *, scale: bool | FloatArray, ddof: int) -> Self:
+    def measure(
+        cls, X: Any, *, scale: bool | FloatArray, ddof: int, weights: Weights | None = None
+    ) -> Self:
         """Build from X alone."""
 
     @abstractmethod
     def _sample_products(self) -> FloatArray:
-        """Return ``(X - 1μ')D⁻²(X - 1μ')'``, an n×n matrix."""
+        """Return ``(X - 1μ')D⁻²(X - 1μ')'``, an n×n matrix, without weights."""
 
     def _times(self, W: FloatArray, support: Index | None) -> FloatArray:
         if support is not None:
@@ -322,7 +367,8 @@ class InMemoryCovariance(DataCovariance):
         return product(self.X.T, Z)
 
     def _centred_product(self, w: FloatArray) -> FloatArray:
-        return centred_product(self.X, w, self.mean, self.rest, self.scale)
+        parts = {"mean": self.mean, "rest": self.rest, "scale": self.scale}
+        return centred_product(self.X, self._roots, W=w, **parts)
 
     def restrict(self, support: Index) -> Covariance:
         """Return the covariance of the chosen features: from A if it is formed, else a copy."""
@@ -333,7 +379,7 @@ class InMemoryCovariance(DataCovariance):
         X = self.X[:, support].astype(np.float64, copy=False)
         part = type(self)(
             X, self.mean[support], self.scale[support], self._variances[support], self.ddof,
-            self.standardised, self.rest[support],
+            self.standardised, self.rest[support], self.weights,
         )  # fmt: skip
         part.has_samples = self.has_samples
         return part
@@ -344,8 +390,9 @@ class InMemoryCovariance(DataCovariance):
         for start, stop in pairwise(row_edges(self.n_samples, size)):
             # ddof=0: the mean is that of all rows, not of these.
             yield type(self)(
-                self.X[start:stop], self.mean, self.scale, self._variances, 0, False, self.rest
-            )
+                self.X[start:stop], self.mean, self.scale, self._variances, 0, False, self.rest,
+                None if self.weights is None else self.weights.part(start, stop),
+            )  # fmt: skip
 
     def _row_digests(self) -> NDArray[np.uint8]:
         return row_digests(self.X)
@@ -356,5 +403,6 @@ class InMemoryCovariance(DataCovariance):
         if self._sample_gram is None:
             self.n_passes += 1
             self.n_grams += 1
-            self._sample_gram = self._sample_products() / (self.n_samples - self.ddof)
+            products = self._by_roots(self._by_roots(self._sample_products()).T)
+            self._sample_gram = products / self.divisor
         return leading_dense(self._sample_gram, m)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from kspan.arrays import FloatArray, Index
 from kspan.covariance.block_kernels import block_slices, column_moments, covariance_product, gram
 from kspan.covariance.data_covariance import DENSE_PIECE_BYTES, DataCovariance, InMemoryCovariance
+from kspan.covariance.weights import Weights
 
 # Products with more columns have enough to do for every row that they read.
 FUSED_COLUMNS = 4
@@ -24,9 +25,15 @@ class DenseDataCovariance(InMemoryCovariance):
     """Dense data, tall or wide, in either memory order, float32 or float64."""
 
     @classmethod
-    def measure(cls, X: NDArray[np.floating], *, scale: bool | FloatArray, ddof: int) -> Self:
+    def measure(
+        cls, X: NDArray[np.floating], *, scale: bool | FloatArray, ddof: int,
+        weights: Weights | None = None,
+    ) -> Self:  # fmt: skip
         """Build from X alone. One pass."""
-        covariance = cls.from_moments(X, *column_moments(X), scale=scale, ddof=ddof)
+        found = column_moments(X) if weights is None else column_moments(
+            X, weights.values, first=weights.heaviest
+        )  # fmt: skip
+        covariance = cls.from_moments(X, *found, scale=scale, ddof=ddof, weights=weights)
         covariance.n_passes += 1
         return covariance
 
@@ -35,9 +42,9 @@ class DenseDataCovariance(InMemoryCovariance):
         """Build from a covariance, and all of its rows as they were just read."""
         dense = cls(
             X, data.mean, data.scale, data.diagonal(), data.ddof, data.standardised,
-            data.rest,
+            data.rest, data.weights,
         )  # fmt: skip
-        dense.n_passes = data.n_passes + 1
+        dense.n_passes, dense.dtype, dense.missing = data.n_passes + 1, data.dtype, data.missing
         return dense
 
     def scores(self, W: FloatArray, support: Index | None = None) -> FloatArray:
@@ -55,7 +62,9 @@ class DenseDataCovariance(InMemoryCovariance):
         # Rows are multiplied by W and at once, while they are in the cache, by the result.
         self.n_passes += 1
         W, shift = self._for_raw_data(W, None)
-        return self._centred(*covariance_product(self.X, W, shift, None))
+        weights = None if self.weights is None else self.weights.values
+        parts = covariance_product(self.X, weights, W=W, shift=shift, support=None)
+        return self._centred(*parts)
 
     def prepare(self) -> None:
         """Form A of tall data, if it is cheap."""
@@ -74,12 +83,15 @@ class DenseDataCovariance(InMemoryCovariance):
         return self.n_samples < self.n_features
 
     def sample_factor(self, support: Index | None = None) -> FloatArray | None:
-        """Return the centred, scaled data over √(n - ddof), for wide data: a dense copy."""
+        """Return the centred, scaled data over √(n - ddof), for wide data: a dense copy.
+
+        Rows are multiplied by the roots of their weights.
+        """
         if not self.is_wide:
             return None
         self.n_passes += 1
         support = np.arange(self.n_features) if support is None else support
-        return self._standard(support) / np.sqrt(self.n_samples - self.ddof)
+        return self._by_roots(self._standard(support)) / np.sqrt(self.divisor)
 
     def _standard(self, support: Index) -> FloatArray:
         """Return some columns, centred and scaled."""
@@ -112,10 +124,12 @@ class DenseDataCovariance(InMemoryCovariance):
         It saves a copy of X, block by block; what it costs is the ratio of Σμ² to the variance.
         """
         plain = self.dtype == np.float64 and not self._is_scaled
-        return plain and float(self.mean @ self.mean) <= 100 * self.trace()
+        total = self.n_samples if self.weights is None else self.weights.total
+        return plain and total * float(self.mean @ self.mean) <= 100 * self.divisor * self.trace()
 
     def _deviation_products(
         self, support: Index | None, mean: FloatArray, rest: FloatArray
     ) -> FloatArray:
         # Centred block by block: X'X - nμμ' would lose the digits that μ²/σ² takes.
-        return gram(self.X if support is None else self.X[:, support], mean, rest)
+        X = self.X if support is None else self.X[:, support]
+        return gram(X, self._roots, mean=mean, rest=rest)

@@ -61,6 +61,16 @@ class DerivedCovariance(Covariance):
         return self.base.n_grams
 
     @property
+    def indefiniteness(self) -> float:  # type: ignore[override]
+        """That of what it is made from."""
+        return self.base.indefiniteness
+
+    @property
+    def weights_digest(self) -> str | None:  # type: ignore[override]
+        """That of the data behind it."""
+        return self.base.weights_digest
+
+    @property
     def reads_are_costly(self) -> bool:
         """Whether those of what it is made from are."""
         return self.base.reads_are_costly

@@ -3,7 +3,7 @@
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from kspan.arrays import FloatArray, Index
 from kspan.linalg.eigen import EigenPairs
 from kspan.linalg.rounding import UNIT
+
+if TYPE_CHECKING:
+    from kspan.covariance.missing import Missing
 
 Kind = Literal["data", "covariance"]
 
@@ -43,6 +46,13 @@ class Covariance(ABC):
         How often the whole of A, or of the n×n matrix XX', was computed from data so far.
     sketch : two (d, p) arrays or None
         Random columns Ω and AΩ, if they are at hand.
+    weights_digest : str or None
+        A SHA-256 of the weights of the rows; None if each counts once.
+    missing : Missing or None
+        How much of the data is missing, and what was done about it.
+    indefiniteness : float
+        How far the smallest eigenvalue of a given matrix is below zero, as a share of the largest
+        one; 0 if by rounding at most, or if nobody has asked (`ensure_psd`). Part of `psd_slack`.
     """
 
     n_features: int
@@ -56,6 +66,9 @@ class Covariance(ABC):
     n_passes: int = 0
     n_grams: int = 0
     sketch: tuple[FloatArray, FloatArray] | None = None
+    weights_digest: str | None = None
+    missing: "Missing | None" = None
+    indefiniteness: float = 0.0
     _pairs: EigenPairs | None = None
 
     @abstractmethod
@@ -159,13 +172,14 @@ class Covariance(ABC):
         """Form A if that is within reach: called before a method that makes many products."""
 
     def ensure_psd(self) -> None:  # noqa: B027 - most are, by what they are made from
-        """Make sure that A is positive semidefinite up to rounding of doubles, or raise."""
+        """Make sure that A is positive semidefinite up to its `psd_slack`, or raise."""
 
     def fingerprint(self) -> str:
         """Return a SHA-256 of the numbers behind A: the same for every way to store them."""
         n = self.n_features if self.n_samples is None else self.n_samples
         sha = hashlib.sha256(f"{n} x {self.n_features}".encode())
-        sha.update(self._row_digests().tobytes())
+        digests = self._row_digests() if self.missing is None else self.missing.row_digests()
+        sha.update(digests.tobytes())
         return sha.hexdigest()
 
     def _row_digests(self) -> NDArray[np.uint8]:

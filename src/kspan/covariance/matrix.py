@@ -1,4 +1,14 @@
-"""A covariance that is given as an array."""
+"""A covariance that is given as an array.
+
+It may lack positive semidefiniteness: by rounding, as it was printed with a few digits, or as its
+entries come from different rows (`missing.py`). Rounding of its own type is cut off. More is told
+(`indefiniteness`), and the matrix stays as it was given: variances are its own, and bounds make up
+for what it lacks (`psd_slack`). If λ is its smallest eigenvalue, A + |λ|I is positive semidefinite,
+so that both hold for A itself, and a search can still close the gap between them.
+"""
+
+import warnings
+from typing import Literal
 
 import numpy as np
 import scipy.linalg
@@ -14,6 +24,13 @@ from kspan.linalg.rounding import UNIT
 # Beyond it, the eigensolver that every fit runs sees a negative eigenvalue on its way.
 CHOLESKY_LIMIT = 1024
 
+# Whether what is not positive semidefinite, beyond rounding, is made up for or refused.
+Psd = Literal["mend", "raise"]
+
+# What is made up for at most: the size of the smallest eigenvalue over that of the largest. Three
+# digits of correlations cost some 1e-3; what lacks more than this is no covariance with few digits.
+MOST_MENDED = 0.05
+
 
 class DenseCovariance(Covariance):
     """The array itself. One pass is one product with the whole of it.
@@ -24,13 +41,18 @@ class DenseCovariance(Covariance):
     dtype : as the numbers came
     is_psd : whether what A was computed from is positive semidefinite
     errors : see `Covariance.entry_errors`; nothing for a matrix that is given
+    psd : "raise" to refuse what is not positive semidefinite beyond rounding
+    most : what is made up for otherwise, at most: see `indefiniteness`
     """
 
     def __init__(
         self, A: FloatArray, dtype: np.dtype[np.floating] | None = None, *,
-        is_psd: bool = False, errors: FloatArray | None = None,
+        is_psd: bool = False, errors: FloatArray | None = None, psd: Psd = "mend",
+        most: float = MOST_MENDED,
     ):  # fmt: skip
         self.A = A
+        self._most = most if psd == "mend" else 0.0
+        self._warns = True  # once: not of its parts
         self._is_psd = is_psd  # known to be, up to `psd_slack`
         self._errors = np.zeros(len(A)) if errors is None else errors
         self._slack = np.zeros(len(A))
@@ -55,7 +77,7 @@ class DenseCovariance(Covariance):
 
     def _row_digests(self) -> NDArray[np.uint8]:
         if self.n_samples is not None:
-            return super()._row_digests()  # a part of data: its rows are not here
+            return super()._row_digests()  # of data: its rows are not here
         return row_digests(self.A)
 
     def submatrix(self, support: Index) -> FloatArray:
@@ -76,9 +98,11 @@ class DenseCovariance(Covariance):
 
     def _leading(self, m: int) -> EigenPairs:
         pairs = leading_dense(self.A, m)
-        if pairs.smallest is not None:
-            self._require_psd(pairs.smallest)
-        elif self.n_features > CHOLESKY_LIMIT:
+        if pairs.smallest is None:
+            settled = self.n_features <= CHOLESKY_LIMIT
+        else:
+            settled = pairs.smallest >= -self._rounding()
+        if not settled:
             given = self.A
             self.ensure_psd()
             if self.A is not given:
@@ -89,12 +113,13 @@ class DenseCovariance(Covariance):
         """Settle whether A is PSD; if it is but for its rounding, take the nearest that is.
 
         Half the digits of its type may be rounding: what a float32 matrix lacks shows in
-        doubles, and the sum of k variances would no longer bound what k features explain.
+        doubles, and the sum of k variances would no longer bound what k features explain. What it
+        lacks beyond that is `indefiniteness`, with a warning, and part of `psd_slack`.
 
         Raises
         ------
         ValueError
-            If the smallest eigenvalue is beyond rounding.
+            If it lacks more than may be.
         """
         if self._is_psd:
             return
@@ -110,14 +135,17 @@ class DenseCovariance(Covariance):
             self._slack = (rounding + overlooked) * units**2
         except scipy.linalg.LinAlgError:
             values, vectors = np.linalg.eigh(self.A)
-            self._require_psd(float(values[0]))
-            if values[0] < -rounding * largest:
-                lacking = vectors[:, values < 0]
-                A = self.A - (lacking * values[values < 0]) @ lacking.T
+            lacking = -float(values[0])
+            if lacking > self._rounding():
+                self.indefiniteness = self._mended(lacking, float(values[-1]))
+            elif lacking > rounding * largest:
+                below = vectors[:, values < 0]
+                A = self.A - (below * values[values < 0]) @ below.T
                 self.A = 0.5 * (A + A.T)
                 self._diagonal = np.ascontiguousarray(np.diagonal(self.A))
                 self._pairs = None
-            self._slack = np.full(d, (rounding + overlooked) * largest)
+            slack = (rounding + overlooked) * (largest + max(lacking, 0.0))
+            self._slack = np.full(d, slack + (lacking if self.indefiniteness else 0.0))
         self._slack[~self.A.any(axis=1)] = 0.0
         self._is_psd = True
 
@@ -133,7 +161,7 @@ class DenseCovariance(Covariance):
         return bool(np.isfinite(spread).all())
 
     def validate(self) -> None:
-        """Raise `ValueError` unless A is symmetric and PSD, up to rounding; make it symmetric.
+        """Raise `ValueError` unless A is symmetric, and PSD as asked; make it symmetric.
 
         Whoever reads one triangle must find what others find in the other.
         """
@@ -147,19 +175,43 @@ class DenseCovariance(Covariance):
         if asymmetry > 0:
             self.A = 0.5 * (self.A + self.A.T)
             self._errors = 2 * UNIT * np.abs(self._diagonal)
-        if self.n_features <= CHOLESKY_LIMIT or self._diagonal.min() < -self._rounding():
+        smallest = int(self._diagonal.argmin())
+        if self._diagonal[smallest] < -self._rounding():
+            raise ValueError(
+                f"The covariance is not positive semidefinite: the variance of column {smallest} "
+                f"is {self._diagonal[smallest]:.4g}, below zero."
+            )
+        if self.n_features <= CHOLESKY_LIMIT:
             self.ensure_psd()
 
     def _rounding(self) -> float:
         """How large an error of A may be called rounding: half the digits of its type."""
         return float(np.sqrt(np.finfo(self.dtype).eps) * np.abs(self._diagonal).max())
 
-    def _require_psd(self, smallest: float) -> None:
-        if smallest < -self._rounding():
+    def _mended(self, lacking: float, largest: float) -> float:
+        """Return how far A is from positive semidefinite, as a share of the largest eigenvalue.
+
+        With a warning, or a `ValueError` if it is too far.
+        """
+        wrong = (
+            "The covariance is not positive semidefinite: it has an eigenvalue of "
+            f"{-lacking:.4g}, beyond rounding"
+        )
+        if self._most == 0.0:
+            raise ValueError(f"{wrong}.")
+        share = lacking / largest if largest > 0 else np.inf
+        if share > self._most:
             raise ValueError(
-                "The covariance is not positive semidefinite: it has an eigenvalue of "
-                f"{smallest:.4g} or less, beyond rounding."
+                f"{wrong} and by {share:.2%} of the largest one: {self._most:.0%} is the most that "
+                "can be mended."
             )
+        if self._warns:
+            warnings.warn(
+                f"{wrong}: by {share:.2g} of the largest one. Variances are those of the matrix as "
+                "it is, and upper bounds hold for it: they make up for what it lacks.",
+                stacklevel=2,
+            )
+        return share
 
 
 # Tiles of this many rows and columns stay in the cache while they are transposed.
@@ -183,6 +235,9 @@ def matrix_on(
     errors = covariance.entry_errors()[support]
     part = DenseCovariance(covariance.submatrix(support), dtype, is_psd=is_psd, errors=errors)
     part._slack = covariance.psd_slack()[support]
+    part.indefiniteness, part._warns = covariance.indefiniteness, False
+    if isinstance(covariance, DenseCovariance):
+        part._most = covariance._most
     part.n_samples, part.kind = covariance.n_samples, covariance.kind
     part.standardised = covariance.standardised
     part.mean = None if covariance.mean is None else covariance.mean[support]

@@ -3,6 +3,7 @@
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse
 
 from kspan.arrays import FloatArray, Index
 from kspan.covariance.block_kernels import (
@@ -14,6 +15,7 @@ from kspan.covariance.block_kernels import (
 )
 from kspan.covariance.data_covariance import DENSE_PIECE_BYTES, InMemoryCovariance
 from kspan.covariance.dense_data import DenseDataCovariance
+from kspan.covariance.weights import Weights
 from kspan.linalg.eigen import LAPACK_LIMIT
 
 # More multiplications than this and Lanczos is the cheaper way, even for few features.
@@ -35,11 +37,13 @@ class SparseDataCovariance(InMemoryCovariance):
         return self.n_features > MANY_SPARSE_FEATURES
 
     @classmethod
-    def measure(cls, X: Any, *, scale: bool | FloatArray, ddof: int) -> Self:
+    def measure(
+        cls, X: Any, *, scale: bool | FloatArray, ddof: int, weights: Weights | None = None
+    ) -> Self:
         """Build from X alone. Two passes over the stored entries."""
-        origin = sparse_origin(X)
-        moments = sparse_column_moments(X, origin)
-        covariance = cls.from_moments(X, origin, moments, scale=scale, ddof=ddof)
+        origin = sparse_origin(X, 0 if weights is None else weights.heaviest)
+        moments = sparse_column_moments(X, origin, None if weights is None else weights.values)
+        covariance = cls.from_moments(X, origin, moments, scale=scale, ddof=ddof, weights=weights)
         covariance.n_passes += 2
         return covariance
 
@@ -53,10 +57,15 @@ class SparseDataCovariance(InMemoryCovariance):
     def _cancellation(self, support: Index | None = None) -> FloatArray:
         """Return Σx² / Σ(x - μ)² of every column: one unless its mean is large."""
         rows: Any = slice(None) if support is None else support
-        n, squares = self.n_samples, self._variances[rows] * (self.n_samples - self.ddof)
-        means = n * (self.mean[rows] / self.scale[rows]) ** 2
+        squares = self._variances[rows] * self.divisor
+        means = self._total * (self.mean[rows] / self.scale[rows]) ** 2
         constant = np.where(means > 0, np.inf, 0.0)
         return 1.0 + np.divide(means, squares, where=squares > 0, out=constant)
+
+    @property
+    def _total(self) -> float:
+        """How many rows there are, or their weight."""
+        return self.n_samples if self.weights is None else self.weights.total
 
     def _deviation_products(
         self, support: Index | None, mean: FloatArray, rest: FloatArray
@@ -67,11 +76,12 @@ class SparseDataCovariance(InMemoryCovariance):
         # zeros and a large mean would lose too many: those are made dense, block by block.
         full = np.flatnonzero(self._cancellation(support) > MOST_CANCELLATION)
         if full.size == mean.size:
-            return gram(X, mean, rest)
-        products: FloatArray = (X.T @ X).toarray()
-        products -= self.n_samples * np.outer(mean, mean)
+            return gram(X, self._roots, mean=mean, rest=rest)
+        R = X if self._roots is None else scipy.sparse.diags_array(self._roots) @ X
+        products: FloatArray = (R.T @ R).toarray()
+        products -= self._total * np.outer(mean, mean)
         if full.size:
-            products[:, full] = _with_centred(X.tocsr(), full, mean, rest)
+            products[:, full] = _with_centred(X.tocsr(), full, mean, rest, self._roots)
             products[full] = products[:, full].T
         return products
 
@@ -79,7 +89,7 @@ class SparseDataCovariance(InMemoryCovariance):
         if (self._cancellation() > MOST_CANCELLATION).any():
             return super()._centred_product(w)  # some rows at a time, made dense
         X, w = self.X.astype(np.float64, copy=False), w / self.scale[:, None]
-        Z = X @ w - self.mean @ w
+        Z = self._weighted(X @ w - self.mean @ w)
         return (X.T @ Z - np.outer(self.mean, Z.sum(axis=0))) / self.scale[:, None]
 
     def _sample_products(self) -> FloatArray:
@@ -90,16 +100,20 @@ class SparseDataCovariance(InMemoryCovariance):
         return (products + products.T) / 2
 
 
-def _with_centred(X: Any, full: Index, mean: FloatArray, rest: FloatArray) -> FloatArray:
+def _with_centred(
+    X: Any, full: Index, mean: FloatArray, rest: FloatArray, roots: FloatArray | None
+) -> FloatArray:
     """Return the products of all centred columns of CSR data with some of them, made dense."""
     products, totals = np.zeros((X.shape[1], full.size)), np.zeros(full.size)
     for rows in block_slices(X.shape[0], 8 * full.size, GRAM_BYTES):
         centred = X[rows][:, full].toarray() - mean[full]
         centred -= rest[full]
-        part = X[rows].T @ centred
+        factors: Any = 1.0 if roots is None else roots[rows, None]
+        centred *= factors
+        part = X[rows].T @ (factors * centred)
         part[full] = centred.T @ centred
         products += part
-        totals += centred.sum(axis=0)
+        totals += (factors * centred).sum(axis=0)
     # 1'(X - 1μ') is rounding; of the columns that are dense nothing is left to take out.
     others = np.setdiff1d(np.arange(X.shape[1]), full)
     products[others] -= np.outer(mean[others], totals)

@@ -26,7 +26,7 @@ import scipy.sparse
 
 from kspan.arrays import FloatArray, Index
 from kspan.covariance.block_kernels import Moments
-from kspan.covariance.data_covariance import require_variance, sum_errors
+from kspan.covariance.data_covariance import divisors_for, require_variance, sum_errors
 from kspan.covariance.dense_data import DenseDataCovariance
 from kspan.covariance.derived import UnitCovariance
 from kspan.covariance.interface import Covariance
@@ -57,6 +57,7 @@ class RowStream:
     def __init__(self, n_features: int, sketch_rows: int = SKETCH_ROWS):
         self.origin = np.zeros(n_features)
         self.moments: Moments | None = None  # from the origin
+        self.count = 0  # of rows so far
         self.exact = n_features <= EXACT_LIMIT
         self.lost = 0.0  # Δ
         self.rounded = 0.0  # what the singular values that were computed may be off by
@@ -66,15 +67,22 @@ class RowStream:
         shape = (n_features, n_features) if self.exact else (2 * sketch_rows, n_features)
         self._S = np.zeros(shape)
 
-    def add(self, X: Any) -> None:
-        """Take in a block of rows: a dense array of finite numbers."""
+    def add(self, X: Any, weights: FloatArray | None = None) -> None:
+        """Take in a block of rows: a dense array of finite numbers, and what each of them counts.
+
+        A row of weight 2 counts as if it came twice.
+        """
         if not len(X):
             return
         self.dtype = X.dtype if self.count == 0 else np.promote_types(self.dtype, X.dtype)
-        if self.count == 0:
-            self.origin = X[0].astype(np.float64)
+        self.count += len(X)
+        if weights is not None and not weights.any():
+            return
+        if self.moments is None:
+            # The row that counts most is no further from the mean than √n standard deviations.
+            self.origin = X[0 if weights is None else weights.argmax()].astype(np.float64)
         X = X - self.origin  # float64, whatever X is
-        found = Moments.centring(X)
+        found = Moments.centring(X, weights)
         apart = np.zeros_like(self.origin) if self.moments is None else self.moments.apart(found)
         if self.exact:
             self._S += X.T @ X
@@ -88,8 +96,8 @@ class RowStream:
         self.moments = found if self.moments is None else self.moments.merged(found)
 
     @property
-    def count(self) -> int:
-        """The number of rows so far."""
+    def total(self) -> float:
+        """The weight of the rows so far: their number, if each counts once."""
         return 0 if self.moments is None else self.moments.count
 
     def _shrink(self) -> None:
@@ -107,20 +115,19 @@ class RowStream:
 
     def error(self, ddof: int = 1) -> float:
         """Return by how much a variance along any direction may be underestimated; 0 if exact."""
-        return self.lost / (self.count - ddof)
+        return self.lost / (self.total - ddof)
 
     def covariance(self, *, scale: bool, ddof: int = 1) -> Covariance:
         """Return the covariance of the rows so far."""
-        if self.moments is None or self.count <= ddof:
+        if self.moments is None or self.total <= ddof:
             raise ValueError(
-                f"Found {self.count} sample(s) so far while a minimum of {ddof + 1} is required: "
+                f"Found {self.total:g} sample(s) so far while a minimum of {ddof + 1} is required: "
                 "one sample has no variance."
             )
-        divisor = self.count - ddof
+        divisor = self.total - ddof
         variances = self.moments.squares / divisor
-        varies = variances > 0
         require_variance(variances, scale)
-        scales = np.sqrt(np.where(varies, variances, 1.0)) if scale else np.ones_like(variances)
+        scales = divisors_for(variances, scale)
         errors = sum_errors(self.count, variances / scales / scales)
         result: Covariance
         if self.exact:

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,11 @@ from sklearn.utils.validation import _check_n_features, check_is_fitted, validat
 
 from kspan.arrays import FloatArray
 from kspan.covariance import Covariance, as_covariance, require_built_as
+from kspan.covariance.matrix import Psd
+from kspan.covariance.missing import RULES
 from kspan.io import Opened, open_data
 from kspan.io.numeric import require_numeric
+from kspan.io.rows import projected
 from kspan.problem import LoadingsSolution, Solution
 from kspan.progress import Monitor, combine, log_progress, log_reading
 from kspan.proofs.search.prover import ProofOptions
@@ -40,6 +43,8 @@ def common_constraints(problem: type) -> dict[str, list[Any]]:
         "solver": [StrOptions(set(methods_for(problem))), Method],
         "scale": ["boolean"],
         "covariance": [None, StrOptions({"precomputed"})],
+        "missing": [StrOptions(set(RULES))],
+        "psd": [StrOptions(set(get_args(Psd)))],
         "solver_options": [None, Mapping],
         "time_limit": [None, Interval(Real, 0, None, closed="neither")],
         "callback": [None, callable],
@@ -59,17 +64,21 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
     solver: str | AnyMethod
     scale: bool = False
     covariance: str | None = None
+    missing: str = "raise"
+    psd: Psd = "mend"
     solver_options: Mapping[str, Any] | None = None
     time_limit: float | None = None
     callback: Callable[..., bool | None] | None = None
     verbose: int | bool = 0
     random_state: Any = None
 
-    def _as_covariance(self, X: Any, reset: bool) -> Covariance:
+    def _as_covariance(self, X: Any, reset: bool, sample_weight: Any = None) -> Covariance:
         precomputed = self.covariance == "precomputed"
         if isinstance(X, Covariance):
-            return self._taken(X, reset=reset)
-        data = open_data(X, load_bytes=np.inf if precomputed else 0)
+            return as_covariance(self._taken(X, reset=reset), sample_weight=sample_weight)
+        data = open_data(
+            X, load_bytes=np.inf if precomputed else 0, allow_missing=self._allows_nan()
+        )
         if data.rows is not None and self.verbose:
             data.rows.on_rows = log_reading
         values = self._validated(
@@ -84,16 +93,28 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
         if precomputed:
             if self.scale:
                 raise ValueError("scale=True needs data, not covariance='precomputed'.")
-            return as_covariance(values, kind="covariance", feature_names=names)
+            return as_covariance(
+                values, kind="covariance", feature_names=names, sample_weight=sample_weight,
+                psd=self.psd,
+            )  # fmt: skip
         scale = self.scale if reset or self.scale_ is None else self.scale_
         # A block is copied a few times on its way through a product.
         block_bytes = int(get_config()["working_memory"] * 2**20 / 64)
-        return as_covariance(values, scale=scale, feature_names=names, block_bytes=block_bytes)
+        return as_covariance(
+            values, scale=scale, feature_names=names, block_bytes=block_bytes,
+            sample_weight=sample_weight, missing=self.missing, psd=self.psd,
+        )  # fmt: skip
+
+    def _allows_nan(self) -> bool:
+        """Whether values of the data may be missing."""
+        return self.missing != "raise" and self.covariance is None
 
     def _taken(self, covariance: Covariance, *, reset: bool) -> Covariance:
         """Take a covariance in the place of the data that it was made from."""
         precomputed = self.covariance == "precomputed"
-        require_built_as(covariance, scale=self.scale, precomputed=precomputed)
+        require_built_as(
+            covariance, scale=self.scale, missing=self.missing, precomputed=precomputed
+        )
         _check_n_features(self, np.empty((0, covariance.n_features)), reset=reset)
         if reset:
             self._forget("feature_names_in_")
@@ -164,16 +185,23 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
         mask = self._get_support_mask()
         return np.flatnonzero(mask) if indices else mask
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the share of the variance of X that the span of the components explains.
 
         The variance is that of X itself (about its own mean, divided by the scales of the fit),
         so X needs at least two samples; on the training data, and with orthonormal components,
         the score is ``explained_variance_ratio_.sum()``. With ``covariance="precomputed"``, X is
         a covariance.
+
+        Parameters
+        ----------
+        X : as for `fit`
+        y : ignored
+        sample_weight : array of shape (n_samples,), optional
+            What each row counts, as in `fit`.
         """
         check_is_fitted(self)
-        covariance = self._as_covariance(X, reset=False)
+        covariance = self._as_covariance(X, reset=False, sample_weight=sample_weight)
         support = self.get_support(indices=True)
         W = np.linalg.qr(self.components_[:, support].T.astype(np.float64))[0]
         return float(np.sum(W * (covariance.submatrix(support) @ W)) / covariance.trace())
@@ -207,6 +235,7 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
         self.status_ = solution.status.value
         self._warn_about_rank(covariance, variances)
         self.n_passes_ = covariance.n_passes
+        self._weights_digest = covariance.weights_digest
 
     def _warn_about_rank(self, covariance: Covariance, variances: NDArray[Any]) -> None:
         """Warn when there are more components than the covariance has directions."""
@@ -229,6 +258,7 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.covariance is None
+        tags.input_tags.allow_nan = self._allows_nan()
         return tags
 
 
@@ -243,22 +273,30 @@ class SparseProjection(
     scale_: FloatArray | None
     _support_mask: NDArray[np.bool_]
     _validated: Callable[..., Any]
+    _allows_nan: Callable[[], bool]
 
     def transform(self, X: Any) -> NDArray[np.floating]:
-        """Return the coordinates of X along the components, using the chosen features only."""
+        """Return the coordinates of X along the components, using the chosen features only.
+
+        With ``missing="mean"`` or "pairwise", a missing value of X is taken to be the mean of the
+        fit, and so adds nothing; with "raise" it is an error.
+        """
         check_is_fitted(self)
-        data = open_data(X)
+        allows_nan = self._allows_nan()
+        data = open_data(X, allow_missing=allows_nan)
         X = self._validated(
-            data, reset=False, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32)
-        )
+            data, reset=False, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32),
+            ensure_all_finite="allow-nan" if allows_nan else True,
+        )  # fmt: skip
         support = np.flatnonzero(self._support_mask)
         axes = self.components_[:, support].T
         if self.scale_ is not None:
             axes = axes / self.scale_[support, None]
         origin = self.mean_[support] @ axes
+        fill = self.mean_[support] if allows_nan else None
         if data.rows is not None:
-            return data.rows.project(support, axes, origin)
-        return np.asarray(X[:, support] @ axes - origin, dtype=X.dtype)
+            return data.rows.project(support, axes, origin, fill)
+        return projected(X[:, support], axes, origin, X.dtype, fill)
 
     def inverse_transform(self, X: Any) -> NDArray[np.floating]:
         """Return the points in feature space that have the given coordinates.

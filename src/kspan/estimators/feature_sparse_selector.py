@@ -34,12 +34,18 @@ class FeatureSparseSelector(SelectorMixin, FeatureSparseEstimator):  # type: ign
     """
 
     def transform(self, X: Any) -> Any:
-        """Return the chosen columns of X; those of data in blocks are gathered block by block."""
-        data = open_data(X)
+        """Return the chosen columns of X; those of data in blocks are gathered block by block.
+
+        Values that are missing stay so, where `missing` lets them: the columns are as they came.
+        """
+        data = open_data(X, allow_missing=self._allows_nan())
         if data.as_given:
             return super().transform(X)
         check_is_fitted(self)
-        values = self._validated(data, reset=False, accept_sparse=("csr", "csc"))
+        values = self._validated(
+            data, reset=False, accept_sparse=("csr", "csc"),
+            ensure_all_finite="allow-nan" if self._allows_nan() else True,
+        )  # fmt: skip
         support = self.get_support(indices=True)
         if data.rows is None:
             return values[:, support]

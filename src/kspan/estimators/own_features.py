@@ -22,7 +22,7 @@ class LoadingsEstimator(SparseProjection, CovarianceEstimator):
     certificates_: list[Certificate]
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components.
 
         Parameters
@@ -30,9 +30,12 @@ class LoadingsEstimator(SparseProjection, CovarianceEstimator):
         X : {array, DataFrame, sparse array, path, Covariance} of shape (n_samples, n_features)
             The data, or with ``covariance="precomputed"`` an (n_features, n_features) matrix.
         y : ignored
+        sample_weight : array of shape (n_samples,), optional
+            What each row counts, with the weights' sum less one in the place of n - 1: whole
+            numbers are the same as repeating rows, zero as leaving them out. Only for data.
         """
         monitor = self._monitor()
-        covariance = self._as_covariance(X, reset=True)
+        covariance = self._as_covariance(X, reset=True, sample_weight=sample_weight)
         solution = self._solve(covariance, monitor)
         self._keep(covariance, solution)
         self.orthogonality_error_ = solution.orthogonality_error

@@ -18,6 +18,7 @@ from kspan.choosing_k.panel import ByFeature, Panel
 from kspan.choosing_k.smallest import guesser_for, smallest_support
 from kspan.covariance import Covariance
 from kspan.covariance.streamed import RowStream, as_rows
+from kspan.covariance.weights import checked_weights
 from kspan.estimators.covariance_estimator import CovarianceEstimator, common_constraints
 from kspan.io.numeric import require_numeric
 from kspan.problem import RowSparseProblem, Solution
@@ -74,7 +75,7 @@ class FeatureSparseEstimator(CovarianceEstimator):
     n_jobs: int | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose the features and compute the components.
 
         Parameters
@@ -82,13 +83,18 @@ class FeatureSparseEstimator(CovarianceEstimator):
         X : {array, DataFrame, sparse array, path, Covariance} of shape (n_samples, n_features)
             The data, or with ``covariance="precomputed"`` an (n_features, n_features) matrix.
         y : ignored
+        sample_weight : array of shape (n_samples,), optional
+            What each row counts, with the weights' sum less one in the place of n - 1: whole
+            numbers are the same as repeating rows, zero as leaving them out. Only for data.
         """
         monitor = self._monitor()
         self._forget("_stream")  # fit starts anew
-        return self._fit(self._as_covariance(X, reset=True), monitor)
+        return self._fit(self._as_covariance(X, reset=True, sample_weight=sample_weight), monitor)
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def partial_fit(self, X: Any, y: Any = None, *, refit: bool = True) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, refit: bool = True
+    ) -> Self:
         """Take in a block of rows, and choose the features for all rows so far.
 
         The order of the blocks does not matter, but for rounding. Up to 5000 features the
@@ -98,7 +104,10 @@ class FeatureSparseEstimator(CovarianceEstimator):
         Parameters
         ----------
         X : array, DataFrame or sparse array of shape (n_samples, n_features)
+            Without missing values, whatever `missing` says.
         y : ignored
+        sample_weight : array of shape (n_samples,), optional
+            What each row counts, as in `fit`.
         refit : bool, default=True
             False only takes the rows in: the last block then does the work for all.
         """
@@ -114,7 +123,8 @@ class FeatureSparseEstimator(CovarianceEstimator):
         )
         if first:
             self._stream = RowStream(X.shape[1])
-        self._stream.add(as_rows(X))
+        weights = None if sample_weight is None else checked_weights(sample_weight, X.shape[0])
+        self._stream.add(as_rows(X), weights)
         if not refit:
             return self
         covariance = self._stream.covariance(scale=self.scale)

@@ -79,6 +79,14 @@ class StiefelSparsePCA(LoadingsEstimator):
     covariance : {None, "precomputed"}, default=None
         With "precomputed", `fit` and `score` take a covariance matrix; `transform` takes data
         that is centred already.
+    missing : {"raise", "mean", "pairwise"}, default="raise"
+        What to do about NaN: refuse it, take the mean of its feature in its place, or compute each
+        covariance from the samples that have both features. Then `transform` takes a missing value
+        for the mean of the fit, so that it adds nothing.
+    psd : {"mend", "raise"}, default="mend"
+        What to do about a precomputed covariance (or one from pairs) that is not positive
+        semidefinite, beyond rounding. "mend" warns by how much and takes it as it is: variances are
+        its own, and upper bounds make up for what it lacks. See `kspan.as_covariance`.
     solver_options : dict, optional
         Of the method: ``gamma``, ``rho``, ``rho_max``, ``beta``, ``v_step`` ("polar" or "cg"),
         ``v_iter``, ``max_iter``, ``tol``; ``deflation`` ("deflation"); ``second_alpha``

@@ -130,6 +130,20 @@ def read_anndata(path: str, layer: str | None = None) -> Grid:
     return Grid(as_floats(path, values), cells, genes, notes=(note,))
 
 
+def read_sample_column(path: str, name: str) -> NDArray[np.float64] | None:
+    """Return a column of ``.obs`` of an ``.h5ad`` file as numbers; None if it has none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        anndata = import_extra("anndata", extra="io", what="Reading AnnData files")
+        columns = anndata.read_h5ad(path, backed="r").obs
+    if name not in columns:
+        return None
+    try:
+        return np.asarray(columns[name], dtype=np.float64)
+    except (TypeError, ValueError):
+        raise refuse(path, f"column {name!r} of .obs is not of numbers.") from None
+
+
 def _names_beside(names: NDArray[Any] | None, size: int) -> Names | None:
     """Return the names that an archive holds for one side of its table."""
     if names is None or names.dtype.kind != "U" or names.shape != (size,):

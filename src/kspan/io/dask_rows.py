@@ -17,7 +17,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from kspan.arrays import Index
-from kspan.io.rows import Block, RowSource, checked_rows
+from kspan.io.rows import Block, RowSource, checked_rows, projected
 from kspan.io.table import Names, float_type
 
 # Results of this many blocks are merged by one task.
@@ -114,10 +114,13 @@ class DaskRows(RowSource):
         yield
         self._report(self.shape[0], started)
 
-    def project(self, support: Index, axes: NDArray[Any], origin: NDArray[Any]) -> Any:
+    def project(
+        self, support: Index, axes: NDArray[Any], origin: NDArray[Any],
+        fill: NDArray[Any] | None = None,
+    ) -> Any:  # fmt: skip
         """Return a dask array: nothing is computed yet."""
         return self.array.map_blocks(
-            _projected, support, axes, origin, self.dtype,
+            _projected, support, axes, origin, self.dtype, fill,
             dtype=self.dtype, chunks=(self.array.chunks[0], (axes.shape[1],)),
         )  # fmt: skip
 
@@ -148,8 +151,9 @@ def _checked(
 
 
 def _projected(
-    block: Any, support: Index, axes: NDArray[Any], origin: NDArray[Any], dtype: Any
-) -> NDArray[Any]:
+    block: Any, support: Index, axes: NDArray[Any], origin: NDArray[Any], dtype: Any,
+    fill: NDArray[Any] | None,
+) -> NDArray[Any]:  # fmt: skip
     if scipy.sparse.issparse(block):
         block = block.tocsr()
-    return np.asarray(block[:, support] @ axes - origin, dtype=dtype)
+    return projected(block[:, support], axes, origin, dtype, fill)

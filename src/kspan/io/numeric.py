@@ -10,16 +10,17 @@ from numpy.typing import NDArray
 _NUMBERS = "biufc"
 
 
-def require_numeric(X: Any) -> Any:
+def require_numeric(X: Any, *, allow_missing: bool = False) -> Any:
     """Return data whose every column is made of numbers; refuse it, by the column, if one is not.
 
     Parameters
     ----------
     X : array, masked array, data frame, scipy sparse array, or nested lists
+    allow_missing : whether values of an array may be masked
 
     Returns
     -------
-    The same; of a masked array in which nothing is masked, its values.
+    The same; of a masked array its values, with NaN for what is masked.
 
     Examples
     --------
@@ -29,7 +30,7 @@ def require_numeric(X: Any) -> Any:
     ValueError: The data must be numeric: could not convert string to float: '2.5', in column 1.
     """
     if isinstance(X, np.ma.MaskedArray):
-        X = _unmasked(X)
+        X = _unmasked(X, allow_missing)
     elif isinstance(X, list | tuple):
         _require_unmasked_rows(X)
     for place, name, values in _doubtful_columns(X):
@@ -39,8 +40,10 @@ def require_numeric(X: Any) -> Any:
     return X
 
 
-def _unmasked(X: Any) -> NDArray[Any]:
+def _unmasked(X: Any, allow_missing: bool) -> NDArray[Any]:
     hidden = np.ma.getmaskarray(X)
+    if hidden.any() and allow_missing and X.dtype.kind in "biuf":
+        return np.asarray(X.astype(np.promote_types(X.dtype, np.float32)).filled(np.nan))
     if hidden.any():
         columns = np.flatnonzero(hidden.any(axis=0)) if hidden.ndim == 2 else [0]
         raise ValueError(

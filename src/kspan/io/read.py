@@ -1,16 +1,21 @@
 """`read_table` and `open_data`: from a file, or data as it comes, to numbers and names."""
 
+import math
 import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from kspan.io.array_files import read_sample_column
 from kspan.io.endings import Kind, kind_of
 from kspan.io.numeric import require_numeric
 from kspan.io.row_files import chunked_rows
-from kspan.io.rows import RowSource
+from kspan.io.rows import RowSource, SomeColumns
 from kspan.io.table import Grid, Names, NoSuchFileError, Table, TableError, refuse, require_numbers
 
 # More than this is not loaded if it can be read in blocks.
@@ -38,7 +43,7 @@ class Opened:
         return self.values if isinstance(self.values, RowSource) else None
 
 
-def open_data(X: Any, *, load_bytes: float = 0) -> Opened:
+def open_data(X: Any, *, load_bytes: float = 0, allow_missing: bool = False) -> Opened:
     """Open data, whatever it is.
 
     Parameters
@@ -48,6 +53,8 @@ def open_data(X: Any, *, load_bytes: float = 0) -> Opened:
         A path is that of a file with any of `known_endings`.
     load_bytes : float
         What can be read in blocks but has no more bytes of numbers than this is loaded.
+    allow_missing : bool
+        Leave missing values of a file to whoever asks, as NaN; else they are refused.
 
     Examples
     --------
@@ -57,7 +64,7 @@ def open_data(X: Any, *, load_bytes: float = 0) -> Opened:
     True
     """
     if isinstance(X, str | os.PathLike):
-        table = _read(os.fspath(X), {}, load_bytes)
+        table = _read(os.fspath(X), {}, load_bytes, allow_missing=allow_missing)
         return Opened(table.X, table.feature_names)
     if isinstance(X, Opened):
         X, names, as_given = X.values, X.feature_names, X.as_given
@@ -65,7 +72,7 @@ def open_data(X: Any, *, load_bytes: float = 0) -> Opened:
         names, as_given = _column_names(X), True
     rows = chunked_rows(X)
     if rows is None:
-        return Opened(require_numeric(X), names, as_given)
+        return Opened(require_numeric(X, allow_missing=allow_missing), names, as_given)
     return Opened(rows.load() if rows.n_bytes <= load_bytes else rows, rows.feature_names)
 
 
@@ -88,6 +95,7 @@ def read_table(
     key: str | None = None,
     layer: str | None = None,
     load_bytes: float = LOAD_BYTES,
+    allow_missing: bool = False,
 ) -> Table:
     r"""Read a table of numbers from a file, by its ending.
 
@@ -114,6 +122,8 @@ def read_table(
         Which layer of an ``.h5ad`` file; else its X.
     load_bytes : float
         What has more bytes of numbers is not loaded if it can be read in blocks.
+    allow_missing : bool
+        Read cells without a number as NaN; by default they are refused, with their place.
 
     Returns
     -------
@@ -143,12 +153,15 @@ def read_table(
            [0.4, 0.1]])
     """
     given = {"delimiter": delimiter, "header": header, "index": index, "key": key, "layer": layer}
-    return _read(os.fspath(path), given, load_bytes, transpose=transpose)
+    return _read(
+        os.fspath(path), given, load_bytes, transpose=transpose, allow_missing=allow_missing
+    )
 
 
 def _read(
-    source: str, given: Mapping[str, Any], load_bytes: float, *, transpose: bool = False
-) -> Table:
+    source: str, given: Mapping[str, Any], load_bytes: float, *, transpose: bool = False,
+    allow_missing: bool = False,
+) -> Table:  # fmt: skip
     options = {name: value for name, value in given.items() if value is not None}
     place = source
     if "key" not in options and "::" in source and not os.path.exists(source):
@@ -160,7 +173,7 @@ def _read(
     _require_readable(place, kind)
     try:
         grid = _grid(kind, place, options, load_bytes)
-        return _table(source, grid, transpose=transpose)
+        return _table(source, grid, transpose=transpose, allow_missing=allow_missing)
     except TableError:
         raise
     except ImportError as error:
@@ -186,12 +199,12 @@ def _grid(kind: Kind, path: str, options: Mapping[str, Any], load_bytes: float) 
     return kind.load(path, **options)
 
 
-def _table(source: str, grid: Grid, *, transpose: bool) -> Table:
+def _table(source: str, grid: Grid, *, transpose: bool, allow_missing: bool) -> Table:
     """Check what was read and put the samples in rows."""
     X, samples, features, notes = grid.values, grid.row_names, grid.column_names, [*grid.notes]
     streamed = isinstance(X, RowSource)
     if not streamed:
-        require_numbers(source, grid)
+        require_numbers(source, grid, allow_missing=allow_missing)
     if transpose:
         X = X.turned() if streamed else X.T  # a view; that of CSR is CSC
         samples, features = features, samples
@@ -201,6 +214,59 @@ def _table(source: str, grid: Grid, *, transpose: bool) -> Table:
         if twice is not None:
             notes.append(f"{side} names repeat, the first being {twice!r}")
     return Table(X, features, samples, source, tuple(notes))
+
+
+def take_column(table: Table, name: str) -> tuple[NDArray[np.float64], Table]:
+    """Return the numbers of a column, and the table without it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> table = Table(np.array([[1.0, 2.0], [3.0, 4.0]]), ("a", "w"), None, "plants")
+    >>> column, others = take_column(table, "w")
+    >>> column, others.feature_names
+    (array([2., 4.]), ('a',))
+    """
+    names = table.feature_names or ()
+    if names.count(name) != 1:
+        several = "several columns" if name in names else "no column"
+        raise refuse(table.source, f"has {several} of the name {name!r}.")
+    place, X = names.index(name), table.X
+    others = np.delete(np.arange(len(names)), place)
+    if isinstance(X, RowSource):
+        column = np.concatenate([block.values for block in X.blocks(np.array([place]))])
+        X = SomeColumns(X, others)
+    else:
+        column = X[:, [place]]
+        column = column.toarray() if hasattr(column, "toarray") else column
+        X = X[:, others]
+    left = replace(table, X=X, feature_names=tuple(names[place] for place in others))
+    return np.asarray(column[:, 0], dtype=np.float64), left
+
+
+def read_sample_numbers(table: Table, name: str) -> tuple[NDArray[np.float64], Table]:
+    """Return a number for each sample, and the table without them if they were a column of it.
+
+    Parameters
+    ----------
+    table : from `read_table`
+    name : of a column of the table, or of ``.obs`` of an H5AD file; or of a file with one number
+        for each sample
+    """
+    if table.source.endswith(".h5ad"):
+        found = read_sample_column(table.source, name)
+        if found is not None:
+            return found, table
+    if name in (table.feature_names or ()):
+        return take_column(table, name)
+    if not os.path.exists(name):
+        raise refuse(table.source, f"has no column {name!r}, and there is no file of that name.")
+    numbers = read_table(name, load_bytes=math.inf).X
+    numbers = numbers.toarray() if hasattr(numbers, "toarray") else numbers
+    if 1 not in numbers.shape:
+        shape = " x ".join(map(str, numbers.shape))
+        raise refuse(name, f"expected one number for each sample, but it is a table of {shape}.")
+    return np.asarray(numbers, dtype=np.float64).ravel(), table
 
 
 def _require_readable(path: str, kind: Kind) -> None:

@@ -135,6 +135,11 @@ class RowSource(ABC):
         """Return the first rows."""
         return self._block(0, min(n_rows, self.shape[0]), None).values
 
+    def row(self, place: int) -> NDArray[np.floating]:
+        """Return one row: the block that it is in is read."""
+        start, stop = next(edges for edges in pairwise(self.edges()) if edges[1] > place)
+        return self._block(start, stop, None).values[place - start]
+
     def reduce(
         self,
         kernel: Callable[..., Any],
@@ -180,13 +185,29 @@ class RowSource(ABC):
             while waiting:
                 yield waiting.popleft().result()
 
-    def project(self, support: Index, axes: NDArray[Any], origin: NDArray[Any]) -> Any:
-        """Return the data on a support times axes, minus an origin, in the type of the data."""
-        return self.stack(partial(_projected, axes=axes, origin=origin), columns=support)
+    def project(
+        self, support: Index, axes: NDArray[Any], origin: NDArray[Any],
+        fill: NDArray[Any] | None = None,
+    ) -> Any:  # fmt: skip
+        """Return the data on a support times axes, minus an origin, in the type of the data.
 
-    def find_not_finite(self) -> tuple[str, int] | None:
-        """Return in which rows, and in which column, the first number is that is not finite."""
-        for block in self.blocks():
+        What is missing is first filled with a number for each column of the support, if given.
+        """
+        kernel = partial(projected, axes=axes, origin=origin, dtype=self.dtype, fill=fill)
+        found = self.stack(kernel, columns=support)
+        if not np.isfinite(found).all() and (wrong := self.find_not_finite(support)) is not None:
+            raise ValueError(
+                f"Input X contains NaN or infinity: in {wrong[0]}, the first in column "
+                f"{support[wrong[1]]}."
+            )
+        return found
+
+    def find_not_finite(self, columns: Index | None = None) -> tuple[str, int] | None:
+        """Return in which rows, and in which column, the first number is that is not finite.
+
+        Of some columns, if given; then it is their number that counts.
+        """
+        for block in self.blocks(columns):
             bad = ~np.isfinite(block.values).all(axis=0)
             if bad.any():
                 where = f"{self.label}, rows {block.start} to {block.stop - 1}"
@@ -218,5 +239,132 @@ def checked_rows(
     return values.astype(dtype, copy=False)
 
 
-def _projected(values: Any, axes: NDArray[Any], origin: NDArray[Any]) -> NDArray[Any]:
-    return np.asarray(values @ axes - origin, dtype=values.dtype)
+def projected(
+    values: Any, axes: NDArray[Any], origin: NDArray[Any], dtype: Any,
+    fill: NDArray[Any] | None = None,
+) -> NDArray[Any]:  # fmt: skip
+    """Return rows times axes, minus an origin; what is missing filled by columns first."""
+    return np.asarray((values if fill is None else filled(values, fill)) @ axes - origin, dtype)
+
+
+def filled(values: Any, fill: NDArray[Any]) -> Any:
+    """Return rows, dense or sparse, with NaN replaced by the number of its column, as doubles."""
+    if not hasattr(values, "tocoo"):
+        values = values.astype(np.float64)  # a copy
+        np.copyto(values, fill, where=np.isnan(values))
+        return values
+    places = values.tocoo().coords[1] if values.format != "csr" else values.indices
+    data = values.data.astype(np.float64)
+    gone = np.isnan(data)
+    data[gone] = fill[places[gone]]
+    return type(values)((data, values.indices, values.indptr), shape=values.shape)
+
+
+class ChangedRows(RowSource):
+    """The rows of another source, which reads them, in its blocks, and tells how far it is."""
+
+    def __init__(self, source: RowSource):
+        self.source = source
+        self.shape, self.dtype, self.label = source.shape, source.dtype, source.label
+        self.feature_names, self.notes = source.feature_names, source.notes
+
+    @property
+    def on_rows(self) -> Callable[[Reading], None] | None:
+        """Who is told."""
+        return self.source.on_rows
+
+    @on_rows.setter
+    def on_rows(self, told: Callable[[Reading], None] | None) -> None:
+        self.source.on_rows = told
+
+    def edges(self) -> list[int]:
+        """Those of the source."""
+        return self.source.edges()
+
+    def sample_names(self) -> Names | None:
+        """Those of the source."""
+        return self.source.sample_names()
+
+    def read(self, start: int, stop: int) -> NDArray[Any]:
+        """Return the changed rows."""
+        return self._block(start, stop, None).values
+
+
+class SomeColumns(ChangedRows):
+    """Some columns of another source.
+
+    Parameters
+    ----------
+    source : RowSource
+    columns : their places
+    """
+
+    def __init__(self, source: RowSource, columns: Index):
+        super().__init__(source)
+        self.columns, self.shape = columns, (source.shape[0], columns.size)
+        if source.feature_names is not None:
+            self.feature_names = tuple(source.feature_names[place] for place in columns)
+
+    def _of(self, columns: Index | None) -> Index:
+        return self.columns if columns is None else self.columns[columns]
+
+    def _block(self, start: int, stop: int, columns: Index | None) -> Block:
+        return self.source._block(start, stop, self._of(columns))
+
+    def reduce(
+        self,
+        kernel: Callable[..., Any],
+        merge: Callable[[Any, Any], Any],
+        *,
+        columns: Index | None = None,
+        rows: NDArray[Any] | None = None,
+    ) -> Any:
+        """Let the source do it."""
+        return self.source.reduce(kernel, merge, columns=self._of(columns), rows=rows)
+
+    def stack(self, kernel: Callable[..., Any], *, columns: Index | None = None) -> NDArray[Any]:
+        """Let the source do it."""
+        return self.source.stack(kernel, columns=self._of(columns))
+
+
+class FilledRows(ChangedRows):
+    """The rows of another source, with what is missing filled by columns as they are read.
+
+    Blocks are made of doubles, so that a mean is as good a fill as it can be.
+
+    Parameters
+    ----------
+    source : RowSource
+    fill : (d,) array
+    """
+
+    def __init__(self, source: RowSource, fill: NDArray[np.float64]):
+        super().__init__(source)
+        self.fill = fill
+
+    def _block(self, start: int, stop: int, columns: Index | None) -> Block:
+        block = self.source._block(start, stop, columns)
+        return Block(start, stop, filled(block.values, self._on(columns)))
+
+    def _on(self, columns: Index | None) -> NDArray[np.float64]:
+        return self.fill if columns is None else self.fill[columns]
+
+    def reduce(
+        self,
+        kernel: Callable[..., Any],
+        merge: Callable[[Any, Any], Any],
+        *,
+        columns: Index | None = None,
+        rows: NDArray[Any] | None = None,
+    ) -> Any:
+        """Let the source do it: where its blocks are, they are filled."""
+        kernel = partial(_on_filled, kernel, self._on(columns))
+        return self.source.reduce(kernel, merge, columns=columns, rows=rows)
+
+    def stack(self, kernel: Callable[..., Any], *, columns: Index | None = None) -> NDArray[Any]:
+        """Let the source do it."""
+        return self.source.stack(partial(_on_filled, kernel, self._on(columns)), columns=columns)
+
+
+def _on_filled(kernel: Callable[..., Any], fill: NDArray[Any], values: Any, *rows: Any) -> Any:
+    return kernel(filled(values, fill), *rows)

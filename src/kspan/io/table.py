@@ -88,8 +88,8 @@ def as_floats(source: str, values: Any) -> Any:
     return values.astype(float_type(source, values.shape, values.dtype), copy=False)
 
 
-def require_numbers(source: str, grid: Grid) -> None:
-    """Refuse an empty table, and numbers that are missing or infinite."""
+def require_numbers(source: str, grid: Grid, *, allow_missing: bool = False) -> None:
+    """Refuse an empty table, and numbers that are missing (unless they may be) or infinite."""
     n, d = grid.values.shape
     if n == 0 or d == 0:
         raise refuse(source, f"the table is empty: {n} rows and {d} columns.")
@@ -98,8 +98,10 @@ def require_numbers(source: str, grid: Grid) -> None:
         return
     # Those that are missing first: whoever fills them in will look at the others too.
     wanted, what = np.isnan(values), "missing"
-    if not wanted.any():
+    if allow_missing or not wanted.any():
         wanted, what = np.isinf(values), "infinite"
+        if not wanted.any():
+            return
     rows, columns = rows[wanted], columns[wanted]
     first = np.lexsort((columns, rows))[0]
     row, column = int(rows[first]), int(columns[first])
@@ -128,12 +130,16 @@ def not_finite(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
 
 
 def fits_float32(X: Any) -> bool:
-    """Whether all numbers of a table are float32 numbers, whatever they are stored as."""
+    """Whether all numbers of a table are float32 numbers, whatever they are stored as.
+
+    What is missing is as good in one type as in the other.
+    """
     values = X.data if hasattr(X, "tocoo") else np.asarray(X)
     if values.dtype.kind not in "biuf":
         return False
     with np.errstate(over="ignore"):  # what overflows is none
-        return bool((values.astype(np.float32, copy=False) == values).all())
+        same = values.astype(np.float32, copy=False) == values
+    return bool(same.all() or np.isnan(values[~same]).all())
 
 
 def _named(names: Names | None, position: int) -> str:

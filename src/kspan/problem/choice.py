@@ -183,8 +183,11 @@ class Choice:
         """Return features with all that are chosen together with them."""
         return features
 
-    def apart(self, features: Index) -> Mask | None:
-        """Return which pairs of some features are in no support together; None: no pair is."""
+    def apart(self, features: Index, others: Index) -> Mask | None:
+        """Return which features are in no support with which others; None: there is no such pair.
+
+        Of pairs of one and the same feature nothing is said.
+        """
         return None
 
     def linear_limits(self) -> "LinearLimits | None":

@@ -67,5 +67,5 @@ class Copies:
 
     @property
     def is_most(self) -> bool:
-        """Whether half of the features or more could be left out for others like them."""
-        return self.n_features > 2 and 2 * self.n_copied >= self.n_features
+        """Whether more than half of the features could be left out for others like them."""
+        return self.n_features > 2 and 2 * self.n_copied > self.n_features

@@ -36,8 +36,9 @@ def explained_at_least(
 
     If W'W is at most (1 + δ)I, then WW'/(1 + δ) is between 0 and I, has rank m, and no such matrix
     explains more than m leading eigenvectors do. Computing w'Aw is off by (3k+8)u times |w|'|A||w|,
-    and that is at most tr A_SS for a unit vector, as :math:`|a_{ij}| \le \sqrt{a_{ii}a_{jj}}`; of A
-    itself `Covariance.entry_errors` says how well it is known.
+    and that is at most tr A_SS for a unit vector, as :math:`|a_{ij}| \le \sqrt{a_{ii}a_{jj}}` (if A
+    lacks positive semidefiniteness, of A with its slack on the diagonal); of A itself
+    `Covariance.entry_errors` says how well it is known.
     """
     W, k = weights, support.size
     if not (isinstance(W, np.ndarray) and W.dtype == np.float64 and W.shape == (k, m)):
@@ -45,7 +46,7 @@ def explained_at_least(
     distance = float(np.linalg.norm(W.T @ W - np.eye(m))) if np.isfinite(W).all() else np.inf
     if not distance <= LENGTH_SLACK:
         raise ValueError("weights: are not orthonormal")
-    trace = float(covariance.diagonal()[support].sum())
+    trace = largest_trace(covariance, support)
     if covariance.is_wide and k > (covariance.n_samples or 0):
         X = covariance.sample_factor(support)
         assert X is not None
@@ -67,6 +68,11 @@ def require_sizes(m: int, k: int, d: int) -> None:
         raise ValueError(
             f"n_features_to_select={k} must be between n_components={m} and n_features={d}."
         )
+
+
+def largest_trace(covariance: Covariance, support: Index) -> float:
+    """Return what no eigenvalue of A on a support exceeds in size: its trace, and its slack."""
+    return float((covariance.diagonal() + covariance.psd_slack())[support].sum())
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -207,7 +213,13 @@ class RowSparseProblem(HasChoice):
     def refit(self, support: Index) -> Candidate:
         """Return the best point on a support: the m leading eigenvectors of ``A_SS``."""
         pairs = self.covariance.leading(self.n_components, support)
-        return Candidate(support, pairs.vectors, np.maximum(pairs.values, 0.0))
+        return Candidate(support, pairs.vectors, self._variances(pairs.values))
+
+    def _variances(self, eigenvalues: FloatArray) -> FloatArray:
+        """Return what eigenvectors explain: nothing below zero, unless A is known to."""
+        if self.covariance.indefiniteness:
+            return eigenvalues
+        return np.maximum(eigenvalues, 0.0)
 
     def refit_all(self, supports: Sequence[Index]) -> list[Candidate]:
         """Return `refit` of every support; many small eigenproblems are solved in one call."""
@@ -217,7 +229,7 @@ class RowSparseProblem(HasChoice):
             return _by_size(supports, self.refit_all)
         stack = self.covariance.submatrices(np.stack(supports))
         values, vectors = leading_stack(stack, self.n_components)
-        values = np.maximum(values, 0.0)
+        values = self._variances(values)
         return [Candidate(*parts) for parts in zip(supports, vectors, values, strict=True)]
 
     def on_span(self, support: Index, basis: FloatArray) -> Candidate:
@@ -232,7 +244,7 @@ class RowSparseProblem(HasChoice):
         stack = self.covariance.submatrices(np.stack(supports))
         inside = Q.swapaxes(1, 2) @ stack @ Q
         values, rotations = leading_stack((inside + inside.swapaxes(1, 2)) / 2, self.n_components)
-        weights, values = Q @ rotations, np.maximum(values, 0.0)
+        weights, values = Q @ rotations, self._variances(values)
         return [Candidate(*parts) for parts in zip(supports, weights, values, strict=True)]
 
 
@@ -493,7 +505,7 @@ class StiefelProblem(_OwnFeatures):
         mask[support] = weights != 0
         if (wrong := self.patterns.objection(mask)) is not None:
             raise ValueError(f"weights: {wrong}")
-        trace = float(self.covariance.diagonal()[support].sum())
+        trace = largest_trace(self.covariance, support)
         for least in HARDLY_THERE:
             W = np.where(np.abs(weights) > least, weights, 0.0)
             distance = distance_to_orthonormal(W)

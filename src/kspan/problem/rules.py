@@ -83,7 +83,7 @@ class RuledChoice(Choice):
     --------
     >>> import numpy as np
     >>> choice = RuledChoice.of(4, 3, costs=[1.0, 2.0, 3.0, 4.0], budget=5.0)
-    >>> choice.select(np.array([0.1, 0.2, 0.6, 0.7]))
+    >>> choice.select(np.array([0.1, 0.3, 0.6, 0.65]))
     array([1, 2])
     """
 
@@ -296,8 +296,10 @@ class RuledChoice(Choice):
 
     @property
     def largest_size(self) -> int:
-        """See `Choice.largest_size`: with more features others may come in."""
-        return self.size
+        """See `Choice.largest_size`: with more features there may be others to choose from."""
+        larger = self.resized(self.n_features)
+        same = np.array_equal(larger.allowed, self.allowed)
+        return larger.size if same else self.size
 
     def objection(self, support: Index) -> str | None:
         """Say why a support, features each named once, is not feasible; None if it is."""
@@ -323,24 +325,24 @@ class RuledChoice(Choice):
         """See `Choice.whole`."""
         return np.flatnonzero(np.isin(self.units, self.units[features]))
 
-    def apart(self, features: Index) -> Mask | None:
+    def apart(self, features: Index, others: Index) -> Mask | None:
         """See `Choice.apart`: in conflict, of a group of which one may be chosen, or too costly."""
         names, unit_of = np.unique(self.units, return_inverse=True)
-        units = unit_of[features]
-        pairs = unit_of[self.conflicts]
+        rows, columns = unit_of[features], unit_of[others]
+        pairs = unit_of[np.concatenate([self.conflicts, self.conflicts[:, ::-1]])]
         near = sparse.csr_array(
             (np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(names.size, names.size)
         )
-        block = near[units][:, units].toarray() > 0
-        found: Mask = block | block.T
+        found: Mask = near[rows][:, columns].toarray() > 0
         if self.caps.size:
             single = (self.groups >= 0) & (self.caps[self.groups] <= 1)
-            groups = np.where(single, self.groups, -1)[features]
-            found |= (groups[:, None] == groups) & (groups >= 0)
+            groups = np.where(single, self.groups, -1)
+            own = groups[features][:, None]
+            found |= (own == groups[others]) & (own >= 0)
         if self.budget < inf:
-            costs = self.costs[features]
-            found |= costs[:, None] + costs > self.budget * (1 + BOUND_SLACK)
-        found &= units[:, None] != units
+            both = self.costs[features][:, None] + self.costs[others]
+            found |= both > self.budget * (1 + BOUND_SLACK)
+        found &= rows[:, None] != columns
         return found if found.any() else None
 
     def linear_limits(self) -> LinearLimits:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.choosing_k import ComponentPath, SparsityPath
-from kspan.choosing_k.band import upper_band
+from kspan.choosing_k import BudgetPath, ComponentPath, SparsityPath
+from kspan.choosing_k.band import free_bounds, least_of_more, upper_band
 from kspan.choosing_k.own_features import OwnFeatures
 from kspan.choosing_k.panel import Panel
 from kspan.covariance import Covariance
@@ -68,17 +68,20 @@ ROUNDING = 1e-12
 
 
 def check_record(
-    record: "FitRecord", X: Any, feature_names: Sequence[str] | None = None
-) -> list[str]:
+    record: "FitRecord", X: Any, feature_names: Sequence[str] | None = None,
+    sample_weight: Any = None,
+) -> list[str]:  # fmt: skip
     """Check every claim; return what was checked, or raise `CertificateError`."""
     require_form(record)
     asked = record.parameters
     need(not (asked["covariance"] and asked["scale"]), "scale: a covariance matrix has none")
-    data = open_data(X)
+    need(record.weights is None or sample_weight is not None or isinstance(X, Covariance),
+         "weights: the fit had sample weights, and none are given (sample_weight)")  # fmt: skip
+    data = open_data(X, allow_missing=asked["missing"] != "raise")
     # Four digits are enough only where the data has no more than seven.
     single = record.dtype == "float64" or only_float32(data.values)
     need(single, "dtype: float32, but the numbers of the data are not")
-    covariance = covariance_of(data.values, asked, whole=True)
+    covariance = covariance_of(data.values, asked, sample_weight=sample_weight, whole=True)
     names = data.feature_names if feature_names is None else list(feature_names)
     try:
         return Check(record, covariance).run(names)
@@ -112,9 +115,16 @@ class Check:
         done = [self.data(names), *self.components(), self.frame()]
         self.share()
         done += self.certificates()
+        if self.record.indefiniteness:
+            done.append(
+                f"the matrix has an eigenvalue of {-self.record.indefiniteness:.2g} of its largest "
+                "one: all of this is about the matrix as it is"
+            )
         self.status()
         if self.record.path is not None:
             done.append(self.path(self.record.path))
+        if self.record.budget_path is not None:
+            done.append(self.budgets(self.record.budget_path))
         if self.record.dtype == "float32":
             done.append("the fit was made in float32: its loadings hold to five digits")
         return [*done, not_checked(self.record, named=names is not None)]
@@ -132,11 +142,19 @@ class Check:
             )
         need(covariance.fingerprint() == record.fingerprint,
              "fingerprint: this is not the data of the fit")  # fmt: skip
+        need(covariance.weights_digest == record.weights,
+             "weights: the fit had no sample weights" if record.weights is None
+             else "weights: these are not the sample weights of the fit")  # fmt: skip
+        count = 0 if covariance.missing is None else covariance.missing.count
+        need(count == record.n_missing, f"n_missing: {count} values are missing in the data")
         known = record.feature_names
         if names is not None and known is not None:
             other = [j for j in range(self.d) if str(names[j]) != known[j]]
             need(not other, f"feature_names: column {other[:1]} has another name in the data")
-        return f"the data is that of the fit (SHA-256 {record.fingerprint[:12]}…)"
+        # What is left of it is known to some 1e-16 of the largest eigenvalue.
+        self.agree("indefiniteness", record.indefiniteness, covariance.indefiniteness, 1e-3)
+        weighted = "" if record.weights is None else ", with its weights"
+        return f"the data is that of the fit (SHA-256 {record.fingerprint[:12]}…){weighted}"
 
     def components(self) -> list[str]:
         """The loadings are what they should be, and explain what they are said to."""
@@ -497,6 +515,33 @@ class Check:
             proved = np.isfinite(upper) and upper >= follows * (1 - BOUND_TOLERANCE)
             need(proved, f"path, k={k}: upper {upper!r} was claimed, only {follows!r} follows")
         return f"the path holds at {len(ks)} numbers of features"
+
+    def budgets(self, path: BudgetPath) -> str:
+        """What other budgets buy, and what they could buy at most."""
+        need(self.panel.budget == path.asked, "budget_path: another budget")
+        choice = self.problem_at(self.asked_size()).choice
+        assert isinstance(choice, RuledChoice)
+        problems = []
+        for budget in path.budget:
+            other = choice.with_budget(float(budget))
+            need(other.has_supports, f"budget_path: a budget of {budget:g} buys nothing")
+            problems.append(RowSparseProblem(self.covariance, self.m, other))
+        upper = free_bounds(problems)
+        for place, proof in enumerate(path.certificates):
+            upper[place] = min(upper[place], verify(problems[place], proof)[1])
+            self.told(proof, RowSparseProblem)
+        uppers = least_of_more(upper)
+        for place, problem in enumerate(problems):
+            what, support = f"budget_path, {path.budget[place]:g}", path.supports[place]
+            wrong = problem.choice.objection(support)
+            need(wrong is None, f"{what}: {wrong}")
+            spent = float(choice.costs[support].sum())
+            self.agree(f"{what}, spent", float(path.spent[place]), spent)
+            self.agree(what, float(path.objective[place]), problem.refit(support).objective)
+            proved = path.upper[place] >= uppers[place] * (1 - BOUND_TOLERANCE)
+            proved = proved and path.objective[place] <= path.upper[place]
+            need(bool(proved), f"{what}: its bound does not follow")
+        return f"what {len(problems)} budgets buy holds"
 
     def component_path(self, path: ComponentPath) -> str:
         """What components with other numbers of features have, and what is proved of them."""

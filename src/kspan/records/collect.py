@@ -2,6 +2,7 @@
 
 import os
 import platform
+import warnings
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -22,20 +23,31 @@ MOST_SCORES = 2000
 _PACKAGES = ("kspan", "numpy", "scipy", "scikit-learn", "numba")
 
 
-def covariance_of(X: Any, parameters: Mapping[str, Any], *, whole: bool = False) -> Covariance:
+def covariance_of(
+    X: Any, parameters: Mapping[str, Any], *, sample_weight: Any = None, whole: bool = False
+) -> Covariance:
     """Return the covariance of data as an estimator with these parameters sees it.
 
     Parameters
     ----------
     X : the data, a covariance matrix, or a `Covariance` that was built as the parameters say
     parameters : of the estimator
+    sample_weight : what each row counts
     whole : hold wide data of moderate size in a dense array, whatever it came as: proofs about it
         need all of it
     """
     precomputed, scale = parameters["covariance"] == "precomputed", parameters["scale"]
     if isinstance(X, Covariance):
-        require_built_as(X, scale=scale, precomputed=precomputed)
-    covariance = as_covariance(X, "covariance" if precomputed else "data", scale=scale)
+        missing = parameters["missing"]
+        require_built_as(X, scale=scale, missing=missing, precomputed=precomputed)
+    with warnings.catch_warnings():
+        # What a matrix lacks was said when it was fitted, and the record says it again.
+        warnings.filterwarnings("ignore", "The covariance is not positive semidefinite")
+        covariance = as_covariance(
+            X, "covariance" if precomputed else "data", scale=scale, sample_weight=sample_weight,
+            missing=parameters["missing"], psd=parameters["psd"],
+        )  # fmt: skip
+        covariance.ensure_psd()
     n, d = covariance.n_samples or 0, covariance.n_features
     moderate = covariance.has_samples and n < d and n * d <= LARGEST_FACTOR
     return covariance.densified() if whole and moderate else covariance
@@ -49,7 +61,8 @@ def only_float32(X: Any) -> bool:
     X : array, data frame, sparse array, `RowSource` or `Covariance`
     """
     if isinstance(X, Covariance):
-        X = getattr(X, "X", getattr(X, "A", None))
+        given = getattr(X, "X", getattr(X, "A", None))
+        X = given if X.missing is None else X.missing.given
     if isinstance(X, RowSource):
         return X.dtype == np.float32 or all(only_float32(block.values) for block in X.blocks())
     return fits_float32(X)

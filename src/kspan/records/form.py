@@ -7,11 +7,14 @@ it is true is the matter of `kspan.records.check`.
 from collections.abc import Iterable
 from dataclasses import fields
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import numpy as np
 
-from kspan.choosing_k import ComponentPath, SparsityPath, Stability
+from kspan.choosing_k import BudgetPath, ComponentPath, SparsityPath, Stability
+from kspan.choosing_k.panel import Panel
+from kspan.covariance.matrix import Psd
+from kspan.covariance.missing import RULES
 from kspan.problem import default_nonzero_coefs
 from kspan.progress import Status
 from kspan.proofs import Certificate, CertificateError
@@ -47,6 +50,8 @@ PARAMETERS: dict[str, Any] = {
     "n_components": int,
     "covariance": str | None,
     "scale": bool,
+    "missing": str,
+    "psd": str,
     "solver": str | dict[str, Any],
     "n_features_to_select": int | float | None,
     "explained_share": float,
@@ -97,7 +102,11 @@ def require_form(record: "FitRecord") -> None:
     need(record.dtype in ("float64", "float32"), f"dtype: {record.dtype!r} is none of a fit")
     d, n = record.n_features, record.n_samples
     need(d >= 1 and (n is None or n >= 1), "n_samples, n_features: not numbers of a table")
-    require_counts(record, "n_iter", "n_passes")
+    require_counts(record, "n_iter", "n_passes", "n_missing")
+    asked = record.parameters
+    need(not record.n_missing or asked.get("missing") in RULES[1:], "n_missing: without a rule")
+    need(n is not None or not record.n_missing, "n_missing: of a matrix")
+    need(0 <= record.indefiniteness < np.inf, "indefiniteness: no share")
     need(record.status in STATUSES, f"status: {record.status!r} is none")
     require_features("support", record.support, d)
     k = record.support.size
@@ -119,7 +128,9 @@ def require_form(record: "FitRecord") -> None:
     for number, proof in enumerate(record.certificates):
         require_certificate(proof, f"certificate {number + 1}")
     if record.path is not None:
-        require_path(record.path, d)
+        require_path(record.path, d, ruled=has_rules(record.parameters))
+    if record.budget_path is not None:
+        require_budgets(record.budget_path, d)
     if record.stability is not None:
         require_stability(record.stability, d)
 
@@ -141,13 +152,15 @@ def require_times(record: "FitRecord") -> None:
 
 def require_parameters(asked: dict[str, Any], d: int) -> None:
     """Those that the check reads are of the types that the estimator takes."""
-    need({"n_components", "covariance", "scale"} <= set(asked),
+    need({"n_components", "covariance", "scale", "missing", "psd"} <= set(asked),
          "parameters: not those of an estimator")  # fmt: skip
     need(all(name.isidentifier() for name in asked), "parameters: one has no name")
     for name in PARAMETERS.keys() & asked.keys():
         wrong = misfit(asked[name], PARAMETERS[name])
         need(not wrong, f"parameters: {name} {wrong}")
     need(asked["covariance"] in (None, "precomputed"), "parameters: covariance is none")
+    need(asked["missing"] in RULES, "parameters: missing is no rule")
+    need(asked["psd"] in get_args(Psd), "parameters: psd is no rule")
     for name in ("include", "exclude"):
         inside = all(0 <= place < d for place in asked.get(name) or [])
         need(inside, f"parameters: {name} names what is not a feature")
@@ -164,7 +177,12 @@ def require_certificate(proof: Certificate, what: str) -> None:
     need(proof.weights.ndim == 2, f"{what}: weights are no matrix")
 
 
-def require_path(path: SparsityPath, d: int) -> None:
+def has_rules(asked: dict[str, Any]) -> bool:
+    """Say whether features have to keep rules: k is "at most" then."""
+    return any(asked.get(name) is not None for name in Panel.names())
+
+
+def require_path(path: SparsityPath, d: int, *, ruled: bool) -> None:
     """As many of everything as there are numbers of features."""
     need(path.n_features == d, "path: of other data")
     t = path.k.size
@@ -174,8 +192,8 @@ def require_path(path: SparsityPath, d: int) -> None:
     require_length("path: supports", path.supports, t, "number of features")
     shared = not isinstance(path, ComponentPath)
     for k, support in zip(path.k, path.supports, strict=True):
-        # Under rules it may have fewer: the check of the record knows them.
-        need(not shared or support.size <= k, f"path, k={k}: not {k} features")
+        right = support.size <= k if ruled else support.size == k
+        need(not shared or right, f"path, k={k}: not {k} features")
         require_features(f"path, k={k}", support, d)
     if isinstance(path, ComponentPath):
         require_component_path(path)
@@ -184,6 +202,24 @@ def require_path(path: SparsityPath, d: int) -> None:
     require_counts(path, "n_passes", what="path")
     for proof in path.certificates:
         require_certificate(proof, "path: a certificate")
+
+
+def require_budgets(path: BudgetPath, d: int) -> None:
+    """As many of everything as there are budgets."""
+    require_types(path, "budget_path: ")
+    need(path.n_features == d, "budget_path: of other data")
+    t = path.budget.size
+    for name in ("budget", "spent", "objective", "upper"):
+        require_shape(f"budget_path: {name}", getattr(path, name), (t,))
+        need(np.isfinite(getattr(path, name)).all(), f"budget_path: {name} is not finite")
+    need(t > 0 and (np.diff(path.budget) > 0).all(), "budget_path: budgets do not rise")
+    require_length("budget_path: supports", path.supports, t, "budget")
+    for support in path.supports:
+        require_features("budget_path", support, d)
+    need(len(path.certificates) <= t, "budget_path: more proofs than budgets")
+    for proof in path.certificates:
+        require_certificate(proof, "budget_path: a certificate")
+    need(path.status in STATUSES, f"budget_path: status {path.status!r} is none")
 
 
 def require_component_path(path: ComponentPath) -> None:

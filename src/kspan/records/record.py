@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.choosing_k import ComponentPath, SparsityPath, Stability
+from kspan.choosing_k import BudgetPath, ComponentPath, Panel, SparsityPath, Stability
 from kspan.choosing_k.result import path_types
 from kspan.io.numeric import require_numeric
+from kspan.io.rows import projected
 from kspan.proofs import Certificate, CertificateError
 from kspan.proofs.check.certificate import file_types
 from kspan.records.check import check_record
@@ -71,8 +72,16 @@ class FitRecord:
         Coordinates of some samples, those at the places `samples`, with their `sample_names`.
     path : SparsityPath or None
     stability : Stability or None
+    budget_path : BudgetPath or None
     environment : dict
         Versions of what it was made with.
+    weights : str or None
+        SHA-256 of the sample weights, if there were any.
+    n_missing : int
+        How many values of the data were missing; ``parameters["missing"]`` is what was done.
+    indefiniteness : float
+        How far below zero the smallest eigenvalue of a given matrix is, as a share of the largest
+        one. Variances and bounds are about the matrix as it is.
     created, seconds : str, float or None
         When, and how long it took.
     version : int
@@ -106,6 +115,10 @@ class FitRecord:
     path: SparsityPath | None
     stability: Stability | None
     environment: dict[str, str]
+    weights: str | None = None
+    n_missing: int = 0
+    indefiniteness: float = 0.0
+    budget_path: BudgetPath | None = None
     created: str = ""
     seconds: float | None = None
     version: int = field(default=VERSION)
@@ -114,6 +127,11 @@ class FitRecord:
     def n_components(self) -> int:
         """The number m of components."""
         return self.loadings.shape[1]
+
+    @property
+    def missing_share(self) -> float:
+        """The share of the data that was missing."""
+        return self.n_missing / ((self.n_samples or 1) * self.n_features)
 
     @property
     def selected_names(self) -> list[str]:
@@ -151,6 +169,67 @@ class FitRecord:
             return int(self.support.size)
         return features_each(PATH_OF[self.estimator], self.parameters, self.n_features)
 
+    @property
+    def panel(self) -> Panel:
+        """The rules about which features go together."""
+        return Panel.of(self.parameters)
+
+    @property
+    def costs(self) -> FloatArray | None:
+        """What the chosen features cost each."""
+        costs = self.parameters.get("costs")
+        return None if costs is None else np.array([costs[place] for place in self.support])
+
+    @property
+    def groups(self) -> list[str | None] | None:
+        """The groups of the chosen features."""
+        groups = self.parameters.get("groups")
+        return None if groups is None else [groups[place] for place in self.support]
+
+    def remarks(self) -> list[str]:
+        """Say in sentences what is not as plain as it could be about data and rules."""
+        found = self._rules()
+        if self.weights is not None:
+            found.append("Samples are weighted.")
+        if self.n_missing:
+            done = {
+                "mean": "the mean of the feature is taken in their place",
+                "pairwise": "covariances are from the samples that have both features",
+            }[self.parameters["missing"]]
+            found.append(
+                f"{self.n_missing:,} value{'s' if self.n_missing > 1 else ''} "
+                f"({self.missing_share:.2%}) {'are' if self.n_missing > 1 else 'is'} missing: "
+                f"{done}."
+            )
+        if self.indefiniteness:
+            found.append(
+                "The matrix is not positive semidefinite: it has an eigenvalue of "
+                f"{-self.indefiniteness:.2g} of the largest one. Variances are those of the matrix "
+                "as it is, and upper bounds hold for it."
+            )
+        return found
+
+    def _rules(self) -> list[str]:
+        """Say which rules about features the choice keeps."""
+        panel, found = self.panel, []
+        if panel.group_rule is not None:
+            most = "" if panel.n_groups is None else f", at most {panel.n_groups} of them"
+            found.append(f"Groups are chosen whole{most}.")
+        if panel.max_per_group is not None:
+            each = panel.max_per_group
+            most = f"At most {each}" if isinstance(each, int) else "A limited number of"
+            found.append(f"{most} of each group.")
+        if self.costs is not None:
+            found.append(f"The panel costs {self.costs.sum():g} of a budget of {panel.budget:g}.")
+        if panel.max_correlation is not None:
+            found.append(f"No two are correlated by more than {panel.max_correlation:g}.")
+        budgets = self.budget_path
+        if budgets is not None and budgets.budget[-1] > budgets.asked:
+            more, last = budgets.budget[-1] / budgets.asked - 1, budgets.objective[-1]
+            gain = last / budgets.objective[budgets.place(budgets.asked)] - 1
+            found.append(f"{more:.0%} more money would buy {gain:.2%} more explained variance.")
+        return found
+
     def proof_is_about(self, number: int) -> str:
         """Say what a certificate is about; `number` counts from 0.
 
@@ -172,11 +251,13 @@ class FitRecord:
         estimator: Any,
         X: Any,
         *,
+        sample_weight: Any = None,
         source: str = "",
         feature_names: Sequence[str] | None = None,
         sample_names: Sequence[str] | None = None,
         path: SparsityPath | None = None,
         stability: Stability | None = None,
+        budget_path: BudgetPath | None = None,
         seconds: float | None = None,
     ) -> "FitRecord":
         """Make a record of a fitted estimator and the data it was fitted to.
@@ -188,13 +269,18 @@ class FitRecord:
         ----------
         estimator : fitted estimator of kspan
         X : the data, as given to `fit`
+        sample_weight : the weights, as given to `fit`
         source : what to call the data
         feature_names : names of all features, if X has none
         sample_names : names of all samples
-        path, stability : results of `kspan.sparsity_path` and `kspan.selection_stability`
+        path, stability, budget_path : results of `kspan.sparsity_path`,
+            `kspan.selection_stability` and `kspan.budget_path`
         seconds : how long the fit took
         """
-        covariance = covariance_of(X, estimator.get_params())
+        covariance = covariance_of(X, estimator.get_params(), sample_weight=sample_weight)
+        own, in_blocks = estimator._weights_digest, hasattr(estimator, "_stream")
+        if own != covariance.weights_digest and not in_blocks:
+            raise ValueError("The fit had other sample weights: give sample_weight as to `fit`.")
         support = estimator.get_support(indices=True)
         names = getattr(estimator, "feature_names_in_", feature_names)
         scores, samples = some_scores(estimator.components_, support, covariance)
@@ -208,6 +294,11 @@ class FitRecord:
             estimator, "disjoint", False
         ):
             raise ValueError("path is that of another problem: disjoint differs.")
+        own_budget = getattr(estimator, "budget", None)
+        if budget_path is not None and (
+            budget_path.asked != own_budget or budget_path.n_features != covariance.n_features
+        ):
+            raise ValueError("budget_path is that of another problem.")
         if stability is not None and stability.frequencies.size != covariance.n_features:
             raise ValueError("stability is that of other data.")
         found = getattr(estimator, "certificates_", None)
@@ -242,13 +333,19 @@ class FitRecord:
             sample_names=None if sample_names is None else [str(sample_names[i]) for i in samples],
             path=path,
             stability=stability,
+            budget_path=budget_path,
             environment=environment(),
+            weights=covariance.weights_digest,
+            n_missing=0 if covariance.missing is None else covariance.missing.count,
+            indefiniteness=covariance.indefiniteness,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             seconds=seconds,
         )
 
     def transform(self, X: Any) -> FloatArray:
         """Return the coordinates of samples along the components.
+
+        Missing values are taken to be the mean of the fit, if it was one that allows them.
 
         Parameters
         ----------
@@ -259,7 +356,8 @@ class FitRecord:
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(f"X has shape {X.shape}; {self.n_features} features are needed.")
         axes = self.loadings if self.scale is None else self.loadings / self.scale[:, None]
-        return np.asarray(X[:, self.support] @ axes - self.mean @ axes)
+        fill = None if self.parameters["missing"] == "raise" else self.mean
+        return projected(X[:, self.support], axes, self.mean @ axes, None, fill)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to a file, atomically."""
@@ -280,7 +378,7 @@ class FitRecord:
         A file that holds no record, or one whose parts are not of their types and shapes, is a
         `ValueError`; so is one that would unpack to more than 1 GiB, or eight times its size.
         """
-        types = (cls, *path_types(), Stability, *file_types())
+        types = (cls, *path_types(), Stability, BudgetPath, *file_types())
         record = load_file(path, types)
         if not isinstance(record, cls):
             raise ValueError(f"{os.fspath(path)}: does not hold the record of a fit")
@@ -307,15 +405,22 @@ class FitRecord:
             known = times.get("path") or {}
             proofs = _with_times(path.certificates, known.get("certificates"))
             path = replace(path, seconds=known.get("seconds", 0.0), certificates=proofs)
+        budgets = self.budget_path
+        if budgets is not None:  # its times are not kept
+            proofs = _with_times(budgets.certificates, None)
+            budgets = replace(budgets, seconds=0.0, certificates=proofs)
         return replace(
             self,
+            budget_path=budgets,
             created=times.get("created", ""),
             seconds=times.get("seconds"),
             certificates=_with_times(self.certificates, times.get("certificates")),
             path=path,
         )
 
-    def verify(self, X: Any, feature_names: Sequence[str] | None = None) -> list[str]:
+    def verify(
+        self, X: Any, feature_names: Sequence[str] | None = None, *, sample_weight: Any = None
+    ) -> list[str]:
         """Check the record against the data; return what was checked, and last what was not.
 
         Checked are the data itself, loadings, variances, centre, scales, scores, the share that was
@@ -327,13 +432,14 @@ class FitRecord:
         ----------
         X : the data of the fit, in any form
         feature_names : names of all features, to compare; by default those that X has
+        sample_weight : the weights of the fit, if it had any
 
         Raises
         ------
         CertificateError
             Naming the first number that does not follow from the data.
         """
-        return check_record(self, X, feature_names)
+        return check_record(self, X, feature_names, sample_weight)
 
 
 def _require_length(what: str, names: Any, length: int | None) -> None:

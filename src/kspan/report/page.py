@@ -129,6 +129,7 @@ def _words(record: FitRecord) -> dict[str, Any]:
         "variance_rows": tables.variance_rows(record),
         "path_columns": tables.path_columns(record),
         "path_rows": tables.path_rows(record),
+        "budget_rows": tables.budget_rows(record),
         "made_with": tables.made_with(record),
     }
 

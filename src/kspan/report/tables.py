@@ -42,27 +42,45 @@ def csv_columns(record: FitRecord) -> list[str]:
     """Return the header of the CSV, and of the table."""
     columns = ["feature", "index", *component_names(record.n_components)]
     columns.append("contribution")
-    return [*columns, "frequency"] if record.stability is not None else columns
+    if record.stability is not None:
+        columns.append("frequency")
+    return [*columns, *(name for name, _ in _rule_columns(record))]
+
+
+def _rule_columns(record: FitRecord) -> list[tuple[str, list[Any]]]:
+    """Return the group and the cost of each chosen feature, where there are rules about them."""
+    found: list[tuple[str, list[Any]]] = []
+    if record.groups is not None:
+        found.append(("group", [label or "" for label in record.groups]))
+    if record.costs is not None:
+        found.append(("cost", record.costs.tolist()))
+    return found
 
 
 def csv_rows(record: FitRecord) -> list[list[Any]]:
     """Return a row of exact numbers for each feature, the largest contribution first."""
     shares, names, repeated = contributions(record), record.selected_names, record.stability
-    rows = []
+    rows, more = [], _rule_columns(record)
     for i in order(record):
         index = int(record.support[i])
         row = [names[i], index, *record.loadings[i].tolist(), float(shares[i])]
-        rows.append(row if repeated is None else [*row, float(repeated.frequencies[index])])
+        row += [] if repeated is None else [float(repeated.frequencies[index])]
+        rows.append([*row, *(values[i] for _, values in more)])
     return rows
 
 
 def feature_rows(record: FitRecord) -> list[tuple[str, list[Cell]]]:
     """Return name and cells of each feature."""
-    m, rows = record.n_components, []
+    m, rows, named = record.n_components, [], len(_rule_columns(record))
+    labels = sorted(set(record.groups or []), key=str)
     for name, index, *values in csv_rows(record)[:MOST_ROWS]:
+        shares, own = values[m : len(values) - named], values[len(values) - named :]
         cells = [Cell(f"{index}", index)]
         cells += [Cell(signed(value), value) for value in values[:m]]
-        cells += [Cell(percent(value), value) for value in values[m:]]
+        cells += [Cell(percent(value), value) for value in shares]
+        for value in own:
+            place = 1 + labels.index(value or None) if isinstance(value, str) else value
+            cells.append(Cell(value if isinstance(value, str) else f"{value:g}", place))
         rows.append((name, cells))
     return rows
 
@@ -79,11 +97,21 @@ def asked(record: FitRecord) -> list[Fact]:
         ("SHA-256", record.fingerprint),
         ("Estimator", record.estimator),
     ]
+    if record.weights is not None:
+        facts.append(("Sample weights", f"SHA-256 {record.weights}"))
+    if record.n_missing:
+        values = f"{count(record.n_missing, 'value')}, {percent(record.missing_share, 2)}"
+        facts.append(("Missing", f"{values} of the table"))
+    if record.indefiniteness:
+        eigenvalue = number(-record.indefiniteness, 2)
+        facts.append(("Smallest eigenvalue", f"{eigenvalue} of the largest one"))
     seed = record.parameters.get("random_state")
     facts.append(("Seed", "none was set" if seed is None else plain(seed)))
     for name, value in record.parameters.items():
         if name in ("include", "exclude") and value is not None:
             facts.append((name, _features(record, value)))
+        elif name in ("groups", "costs") and value is not None:
+            facts.append((name, f"of {count(len(value), 'feature')}"))
         elif name != "random_state":
             facts.append((name, plain(value)))
     return facts
@@ -181,6 +209,19 @@ def path_rows(record: FitRecord) -> list[list[str]]:
     limits = [path.upper] if path.is_bounded else []
     rows = zip(path.k, zip(path.objective, *limits, strict=True), np.array(gaps).T, strict=True)
     return [[f"{k}", *map(number, values), *map(_gap, own)] for k, values, own in rows]
+
+
+def budget_rows(record: FitRecord) -> list[list[str]]:
+    """Return a row for each budget: what it buys, and what it could buy at most."""
+    path = record.budget_path
+    if path is None:
+        return []
+    sizes = [support.size for support in path.supports]
+    rows = zip(path.budget, path.spent, sizes, path.objective, path.upper, path.gap, strict=True)
+    return [
+        [f"{budget:g}", f"{spent:g}", f"{size}", number(value), number(most), _gap(gap)]
+        for budget, spent, size, value, most, gap in rows
+    ]
 
 
 def _gap(gap: float) -> str:

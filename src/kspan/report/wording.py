@@ -107,8 +107,8 @@ def title(record: FitRecord) -> str:
 
 
 def answer(record: FitRecord) -> list[str]:
-    """Return what was found, and what is proved about it: two or three sentences."""
-    return [found(record), *proved(record)]
+    """Return what was found, what is proved about it, and what to know about the data."""
+    return [found(record), *proved(record), *record.remarks()]
 
 
 def found(record: FitRecord) -> str:
@@ -180,14 +180,19 @@ def _unproved(record: FitRecord) -> str:
 def _row_sparse(record: FitRecord) -> str:
     proof = record.certificates[0]
     k = count(proof.n_features_to_select, "feature")
+    of = f" of {k}"
+    if not record.panel.is_plain:
+        given = record.parameters["n_features_to_select"] is not None
+        of = f"{f' of at most {k}' if given else ''} that keeps the rules"
     if record.support.size == record.n_features:
         return "All are used, so there is nothing to choose."
-    allowed = " that was allowed" if proof.include.size or proof.exclude.size else ""
+    asked = record.parameters
+    allowed = " that was allowed" if asked.get("include") or asked.get("exclude") else ""
     if _is_optimal(proof):
-        claim = f"No other choice of {k}{allowed} explains more"
+        claim = f"No other choice{of}{allowed} explains more"
     else:
         more = at_most(_more(proof))
-        claim = f"No other choice of {k}{allowed} can explain more than {more} more"
+        claim = f"No other choice{of}{allowed} can explain more than {more} more"
     return f"{claim}: {_how_sure(record.certificates)}."
 
 

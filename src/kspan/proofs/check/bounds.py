@@ -101,8 +101,12 @@ class Bound:
 
     @classmethod
     def of(cls, ky_fan: float, scores: FloatArray, choice: Choice) -> "Bound":
-        """Add the best scores of a support to a Ky Fan sum."""
-        return cls(_finite(ky_fan + choice.best_sum(scores)), scores, ky_fan)
+        """Add the best scores of a support to a Ky Fan sum.
+
+        Nothing is explained by less than nothing: what is left of a matrix that lacks positive
+        semidefiniteness may have no direction above zero, and then zero is the bound.
+        """
+        return cls(max(_finite(ky_fan + choice.best_sum(scores)), 0.0), scores, ky_fan)
 
 
 def _finite(value: float) -> float:
@@ -113,12 +117,17 @@ def _finite(value: float) -> float:
 
 def top_eigenvalue_sum(M: FloatArray, m: int) -> float:
     """Upper bound on the sum of the m largest eigenvalues of M, as it stands in memory."""
+    return _top_eigenvalues(M, m)[0]
+
+
+def _top_eigenvalues(M: FloatArray, m: int) -> tuple[float, float]:
+    """Return that bound, and the smallest of these eigenvalues as it is computed."""
     n, norm = len(M), float(np.linalg.norm(M))
     if not np.isfinite(norm):
         raise FloatingPointError("the matrix of the bound is not finite")
     # All of them: LAPACK's solvers for a few can lose members of a cluster, and save only a fifth.
     values = np.linalg.eigvalsh(M)[n - m :]
-    return float(values.sum()) + m * 4 * (n + 2) * UNIT * norm
+    return float(values.sum()) + m * 4 * (n + 2) * UNIT * norm, float(values[0]) if n else 0.0
 
 
 def variance_scores(known: KnownMatrix | KnownVariances, m: int) -> FloatArray:
@@ -179,13 +188,22 @@ def dual_bound(
 
 def ky_fan_without(C: FloatArray, factor: FloatArray, m: int) -> float:
     """Upper bound on the sum of the m largest eigenvalues of ``C - FF'``."""
+    return leading_without(C, factor, m)[0]
+
+
+def leading_without(C: FloatArray, factor: FloatArray, m: int) -> tuple[float, float]:
+    """Return `ky_fan_without`, and the smallest of these eigenvalues as it is computed.
+
+    The bound is a sum of m numbers, each above an eigenvalue, and none below that smallest one.
+    """
     r = factor.shape[1]
     M = C - factor @ factor.T
     M = 0.5 * (M + M.T)
     weight = 6 * float(np.linalg.norm(M) + np.linalg.norm(C))
     weight += (r + 4) * float(np.einsum("ir,ir->", factor, factor))
-    ky_fan = top_eigenvalue_sum(M, m) + m * UNIT * weight
-    return ky_fan + 8 * UNIT * abs(ky_fan)
+    total, least = _top_eigenvalues(M, m)
+    ky_fan = total + m * UNIT * weight
+    return ky_fan + 8 * UNIT * abs(ky_fan), least
 
 
 def factor_scores(factor: FloatArray, offset: FloatArray | float = 0.0) -> FloatArray:

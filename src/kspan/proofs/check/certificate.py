@@ -43,7 +43,7 @@ class Certificate(HasChoice):
     Attributes
     ----------
     lower : float
-        What the selection `support` explains.
+        What the selection `support` explains; never below zero.
     upper : float
         What no selection can exceed.
     gap : float

@@ -150,7 +150,7 @@ class KnownMatrix:
         if out.size:
             A = A.copy()
             A[out], A[:, out] = 0.0, 0.0
-        apart = problem.choice.apart(features)
+        apart = problem.choice.apart(features, features)
         if apart is not None:
             A = np.where(apart, APART_SHARE * A, A)
         A = A / scale
@@ -175,9 +175,11 @@ class KnownMatrix:
         """What the computed sum of m eigenvalues on a support may be off by.
 
         An eigenvalue is off by 4(k+2)u times a norm, and that norm is at most the sum of the
-        variances; what A is off by comes on top. What is unseen, above, is not in it.
+        variances, with what A lacks to be positive semidefinite; what A is off by comes on top.
+        What is unseen, above, is not in it.
         """
-        rounding = 4 * m * (choice.size + 2) * UNIT * choice.best_sum(np.abs(self.variances))
+        sizes = np.abs(self.variances) + self.uncertainty.psd_slack
+        rounding = 4 * m * (choice.size + 2) * UNIT * choice.best_sum(sizes)
         return rounding + choice.best_sum(self.uncertainty.scores(m))
 
 

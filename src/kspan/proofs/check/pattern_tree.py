@@ -27,6 +27,7 @@ from kspan.proofs.check.claims import (
     need,
 )
 from kspan.proofs.check.known import KnownMatrix
+from kspan.proofs.check.partly_known import PartlyKnown
 from kspan.proofs.check.teams import (
     Teams,
     TeamsBound,
@@ -92,6 +93,10 @@ class PatternTreeWitness(Witness):
         """See `Witness.evaluate`."""
         return _Walk(problem, self).upper() * self.scale
 
+    def matrix_of(self, problem: Problem) -> KnownMatrix | PartlyKnown:
+        """Return what is known of A."""
+        return KnownMatrix.of(problem, np.arange(problem.n_features), self.scale)
+
     def settled(self, lower: float) -> tuple[Index, Index]:
         """Return what the root's cuts settle for all teams: in no component, or in all."""
         fixed = removed = np.empty(0, dtype=np.intp)
@@ -99,6 +104,26 @@ class PatternTreeWitness(Witness):
             removed = np.union1d(removed, _in_all(cut.removed))
             fixed = np.union1d(fixed, _in_all(cut.fixed))
         return fixed, removed
+
+
+@dataclass(frozen=True)
+class InsideTreeWitness(PatternTreeWitness):
+    """The same, where only features `inside` are relaxed, and of others the lengths of rows count.
+
+    No matrix of all features is formed: see `partly_known.py`.
+    """
+
+    inside: Index
+
+    def matrix_of(self, problem: Problem) -> PartlyKnown:
+        """Return what is known of A."""
+        inside = feature_numbers(self.inside, problem.n_features, "witness: inside")
+        return PartlyKnown.of(problem, inside, other_counts(counted_patterns(problem)), self.scale)
+
+
+def other_counts(patterns: Patterns) -> Index:
+    """Return how many features a component may have beside one, each number once, rising."""
+    return np.unique(patterns.limits) - 1
 
 
 def _in_all(lists: list[Index]) -> Index:
@@ -122,7 +147,7 @@ class _Walk:
 
     def __init__(self, problem: Problem, tree: PatternTreeWitness):
         self.tree, self.patterns = tree, counted_patterns(problem)
-        self.known = KnownMatrix.of(problem, np.arange(problem.n_features), tree.scale)
+        self.known = tree.matrix_of(problem)
         m, choice, uncertainty = problem.n_components, problem.choice, self.known.uncertainty
         self.error, self.noise = uncertainty.total(m, choice), uncertainty.noise(m, choice)
 

@@ -62,6 +62,9 @@ class RowWitness(Witness):
 class AbsoluteRows:
     """Rows of |A| on the allowed features, rounded upwards, in units of a scale.
 
+    An entry of a pair that is in no support together counts for nothing: no projector on a support
+    has an entry there.
+
     An entry may be off by the root of the errors of both features, and by the rounding of a product
     of samples: both are added.
     """
@@ -70,15 +73,22 @@ class AbsoluteRows:
     known: KnownMatrix | KnownFactor
 
     @classmethod
-    def of(cls, problem: Problem) -> "AbsoluteRows":
+    def of(cls, problem: Problem, scale: float | None = None) -> "AbsoluteRows":
         """Take them from a problem; `CertificateError` if it has too many features and samples."""
         features = problem.choice.features
         if features.size <= MATRIX_LIMIT:
-            return cls(problem, KnownMatrix.of(problem, features))
-        return cls(problem, KnownFactor.of(problem, features))
+            return cls(problem, KnownMatrix.of(problem, features, scale))
+        return cls(problem, KnownFactor.of(problem, features, scale))
 
     def block(self, block: slice) -> FloatArray:
-        """Return some of the rows."""
+        """Return some of the rows; entries of pairs that no support has are zero."""
+        rows, features = self._entries(block), self.problem.choice.features
+        apart = self.problem.choice.apart(features[block], features)
+        if apart is not None:
+            rows[apart] = 0.0
+        return rows
+
+    def _entries(self, block: slice) -> FloatArray:
         roots = np.sqrt(self.known.uncertainty.errors)
         if isinstance(self.known, KnownMatrix):
             return np.abs(self.known.A[block]) + roots[block, None] * roots

@@ -44,5 +44,6 @@ def screen(bound: Bound, choice: Choice, lower: float) -> Screen:
     with_it, without = cut_levels(bound, choice)
     free = choice.free
     removed, fixed = free[with_it[free] < lower], free[without[free] < lower]
+    fixed = np.setdiff1d(fixed, removed)  # under rules there may be no good support at all
     level = max(with_it[removed].max(initial=-np.inf), without[fixed].max(initial=-np.inf))
     return Screen(removed, fixed, float(level))

@@ -32,6 +32,10 @@ With one team Y is not needed; with several it says that they are orthogonal to 
 e of its diagonal, 0 ≤ e_i ≤ Y_ii, may be paid by every team that has the feature in place of once
 by all of them: R is in the union of what the teams have.
 
+**A part of the features.** Where A is a `PartlyKnown`, Y, B_q and the row cones are about the
+features inside; those outside have row cones in closed form, with μ the smallest eigenvalue of the
+Ky Fan sum of each team, see `partly_known.py`.
+
 **Disjoint supports.** The maximum over patterns is an assignment, which prices p ≥ 0 bound:
 :math:`\sum_i p_i` plus the maximum of the scores less p, without the rule.
 """
@@ -47,13 +51,14 @@ from kspan.problem import Choice, Patterns
 from kspan.proofs.check.bounds import (
     Cones,
     factor_scores,
-    ky_fan_without,
+    leading_without,
     refuses_overflow,
     require_range,
     with_cones,
 )
 from kspan.proofs.check.claims import Part
 from kspan.proofs.check.known import KnownMatrix
+from kspan.proofs.check.partly_known import PartlyKnown, parted
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,7 +240,7 @@ class Units:
 
 @refuses_overflow
 def teams_bound(
-    known: KnownMatrix, teams: Teams, witness: TeamsWitness, patterns: Patterns
+    known: KnownMatrix | PartlyKnown, teams: Teams, witness: TeamsWitness, patterns: Patterns
 ) -> TeamsBound:
     """Evaluate the bound of the teams of a node, rounded upwards; see above.
 
@@ -249,7 +254,9 @@ def teams_bound(
     usable = np.any([team.choice.allowed for team in teams], axis=0)
     n_used = min(patterns.size, sum(team.count * team.choice.size for team in teams))
     everyone = Choice(n_used, np.zeros(n, dtype=bool), usable, at_most=True)
-    together = factor_scores(common)
+    together = np.zeros(n)
+    relaxed = parted(known, np.arange(n))[0]  # Y is zero on what is outside
+    together[relaxed] = factor_scores(common[relaxed])
     own = np.zeros(n)  # the part of Y that each team pays for itself
     if prices.size and (prices.shape != (n,) or not (prices >= 0).all()):
         raise FloatingPointError("the prices of the witness are not one for each feature")
@@ -258,13 +265,16 @@ def teams_bound(
     value = everyone.best_sum((together - own) * (1 + 2 * UNIT))
     scores, once = [], []
     for team, part in zip(teams, witness.parts, strict=True):
-        features = team.choice.features
+        features, outside = parted(known, team.choice.features)
+        if outside.size and features.size < team.count:
+            raise FloatingPointError("fewer features are relaxed than there are components")
         factor, cones = part.on(features, n)
         require_range(factor)
         if cones.signs.size:
             raise FloatingPointError("the witness has multipliers of signs")
-        C, offset, error = with_cones(known.on(features).A, cones, team.choice.size - 1)
-        ky_fan = ky_fan_without(C, np.hstack([factor, common[features]]), team.count)
+        n_others = team.choice.size - 1
+        C, offset, error = with_cones(known.on(features).A, cones, n_others)
+        ky_fan, least = leading_without(C, np.hstack([factor, common[features]]), team.count)
         value += ky_fan + team.count * error
         score, bonus = np.zeros((2, n))
         if patterns.disjoint or team.count == 1:
@@ -272,6 +282,8 @@ def teams_bound(
         else:
             score[features] = offset * (1 + 8 * UNIT)
             bonus[features] = factor_scores(factor) + own[features]
+        if isinstance(known, PartlyKnown):
+            score[outside] = known.outside_scores(outside, n_others, least)
         scores.append(score)
         once.append(bonus)
     if patterns.disjoint and prices.size:

@@ -23,6 +23,7 @@ from kspan.parallel import in_order
 from kspan.progress import Monitor
 from kspan.proofs.check.claims import Problem
 from kspan.proofs.check.known import KnownMatrix
+from kspan.proofs.check.partly_known import PartlyKnown
 from kspan.proofs.search.node_steps import Given, advance
 from kspan.proofs.search.proof import Heuristic
 from kspan.proofs.search.tree_state import Budgets, Fork, Keeper, Node, TreeState
@@ -35,7 +36,8 @@ class BranchAndBound:
     ----------
     problem : what is searched
     state : where to go on
-    known : A on all features of the problem, in units of ``state.scale``
+    known : A on all features of the problem, in units of ``state.scale``; for steps that are given
+        what they need, on some
     steps : what is done with a node
     heuristic : asked for supports, led by the relaxation's z
     budgets, monitor : when to stop; reports
@@ -49,7 +51,7 @@ class BranchAndBound:
         self,
         problem: Problem,
         state: TreeState,
-        known: KnownMatrix,
+        known: KnownMatrix | PartlyKnown,
         steps: Any,
         *,
         heuristic: Heuristic | None,
@@ -62,7 +64,10 @@ class BranchAndBound:
         ask: Any = None,
     ):
         self.problem, self.s, self.steps = problem, state, steps
-        self.given = Given.of(problem, known, budgets) if given is None else given
+        if given is None:
+            assert isinstance(known, KnownMatrix)
+            given = Given.of(problem, known, budgets)
+        self.given = given
         self.asked = self.ask if ask is None else ask
         self.heuristic, self.budgets, self.monitor = heuristic, budgets, monitor
         self.keeper, self.ceiling, self.n_jobs = keeper, ceiling, n_jobs
@@ -79,6 +84,8 @@ class BranchAndBound:
         scores[node.features] = z
         fixed = node.features[node.choice.include]
         choice = self.problem.choice.within(node.features).settled(fixed=fixed)
+        if not choice.has_supports:
+            return node.features[:0]
         inner = self.monitor.inner(quiet=True)
         return self.heuristic(self.problem, scores, choice, inner)
 

@@ -173,7 +173,7 @@ class ConeRelaxation:
         B = A the bound is the sum of the largest variances, which says most when m is large.
         """
         t, m, k, diagonal = self.t, self.m, self.k, self._diagonal
-        P, z = np.eye(t) * (m / t), np.full(t, min(self.copies * k / t, self.cap))
+        P, z = np.eye(t) * (m / t), np.full(t, float(min(self.copies * k / t, self.cap)))
         if near is not None:
             V = np.linalg.eigh(self.A[np.ix_(near, near)])[1][:, -m:]
             P *= 1 - KNOWN_SHARE

@@ -154,7 +154,9 @@ class NodeSteps:
             return False
         found = best_by_enumeration(known.A, self.m, self.node.choice, self.monitor)
         if found is None:
-            return False
+            if self.out_of_time():
+                return False
+            return self.close_enumerated(0.0)  # there is no support that keeps all rules
         self.offer(self.node.features[found[0]])
         return self.close_enumerated(found[1] + self.error + self.unseen)
 
@@ -169,7 +171,8 @@ class NodeSteps:
         But for rules about which features go together: those are left to splitting.
         """
         choice = self.node.choice
-        self.offer(self.node.features[choice.select(known.variances)])
+        if choice.has_supports:
+            self.offer(self.node.features[choice.select(known.variances)])
         bound = dual_bound(known, None, self.m, choice)
         witness = self.fork.keep(None)
         if choice.has_rules:

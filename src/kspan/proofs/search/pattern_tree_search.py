@@ -6,6 +6,8 @@ settles, and split on how many components of a team have the feature that the re
 sure about. When every component has its features, what is left is not convex all the same: the
 relaxation's bound counts, and is the value itself unless the components share features in a way
 that it cannot tell apart.
+
+Where A is known in part (`check/partly_known.py`) only features inside are relaxed, and split on.
 """
 
 import math
@@ -19,7 +21,13 @@ from kspan.problem import Patterns
 from kspan.progress import Monitor
 from kspan.proofs.check.claims import Part
 from kspan.proofs.check.known import KnownMatrix
-from kspan.proofs.check.pattern_tree import PatternRecord, PatternTreeWitness, TeamCut
+from kspan.proofs.check.partly_known import PartlyKnown, parted
+from kspan.proofs.check.pattern_tree import (
+    InsideTreeWitness,
+    PatternRecord,
+    PatternTreeWitness,
+    TeamCut,
+)
 from kspan.proofs.check.teams import (
     Team,
     Teams,
@@ -59,19 +67,24 @@ class PatternNode(Part):
 
 @dataclass
 class PatternState(TreeState):
-    """State of a search over patterns; `support` holds the best loadings, (d, r)."""
+    """State of a search over patterns; `support` holds the best loadings, (d, r).
+
+    `inside` are the features that are relaxed, where not all are.
+    """
 
     open: list["PatternNode"] = field(default_factory=list)  # type: ignore[assignment]
     records: list[PatternRecord] = field(default_factory=list)  # type: ignore[assignment]
     witnesses: list[TeamsWitness] = field(default_factory=list)  # type: ignore[assignment]
+    inside: Index | None = None
 
     @classmethod
     def at_root(
-        cls, known: KnownMatrix, patterns: Patterns, loadings: FloatArray, lower: float,
-        far: float,
+        cls, known: KnownMatrix | PartlyKnown, patterns: Patterns, loadings: FloatArray,
+        lower: float, far: float,
     ) -> "PatternState":  # fmt: skip
         """Return a search at its root, where there is no bound yet but one that is far above."""
         state = cls(known.scale, loadings, lower)
+        state.inside = known.inside if isinstance(known, PartlyKnown) else None
         state.records.append(PatternRecord(-1))
         teams = tidy(first_teams(patterns), patterns)
         assert teams is not None  # a problem has patterns
@@ -103,6 +116,8 @@ class PatternState(TreeState):
             witness = used.setdefault(record.witness if needed else -1, len(used) - 1)
             records.append(replace(record, cuts=cuts, witness=witness))
         kept: list[TeamsWitness] = [self.witnesses[i] for i in used if i >= 0]
+        if self.inside is not None:
+            return InsideTreeWitness(self.scale, records, kept, self.inside)
         return PatternTreeWitness(self.scale, records, kept)
 
 
@@ -212,7 +227,7 @@ class PatternFork:
 class PatternGiven:
     """What all nodes of a search share: A, the patterns, budgets, and how well A is known."""
 
-    known: KnownMatrix
+    known: KnownMatrix | PartlyKnown
     patterns: Patterns
     budgets: Budgets
     error: float
@@ -247,17 +262,21 @@ class PatternSteps:
         """Close, shrink or split the node."""
         node, fork = self.node, self.fork
         teams = tuple(node.teams)
+        relaxed = relaxed_teams(self.known, teams)
+        if relaxed is None:
+            fork.close()  # what is above it bounds it
+            return
         near = None
         if fork.is_root and node.start is None:
             near = fork.support[:, np.argsort(-self.patterns.limits, kind="stable")]
-        relax = TeamRelaxation(self.known.A, teams, self.patterns, start=node.start, near=near)
+        relax = TeamRelaxation(self.known, relaxed, self.patterns, start=node.start, near=near)
         found = self._relax(relax, teams)
         fork.n_eigensolves += relax.n_eigensolves
         node.n_iter += relax.n_iter
         if found is not None:
             self._take(*found)
-        if fork.is_root or not _is_open(teams) or node.record % self.budgets.pattern_hints == 0:
-            self._hint(relax, teams)
+        if fork.is_root or not _is_open(relaxed) or node.record % self.budgets.pattern_hints == 0:
+            self._hint(relax, relaxed)
         if node.bound <= self.prune_level:
             fork.close()
             return
@@ -266,17 +285,17 @@ class PatternSteps:
         if self.monitor.out_of_time():
             node.start = relax.snapshot()
             return
-        teams = tuple(node.teams)
-        if not _is_open(teams):
+        left = relaxed_teams(self.known, tuple(node.teams))
+        if left is None or not _is_open(left):
             fork.close()  # nothing left to choose: its bound counts
             return
-        place, feature = least_sure(relax, teams)
+        place, feature = least_sure(relax, left)
         fork.split(place, feature, self.patterns, relax.snapshot())
 
     def _relax(self, relax: TeamRelaxation, teams: Teams) -> tuple[TeamsBound, TeamsWitness] | None:
         """Take steps as long as they pay; return the best bound on the way and its witness."""
         fork, budgets = self.fork, self.budgets
-        is_leaf = not _is_open(teams)
+        is_leaf = not _is_open(relax.teams)
         most = budgets.pattern_iter
         if fork.is_root:
             most = budgets.pattern_root_iter
@@ -333,22 +352,23 @@ class PatternSteps:
     ) -> bool:
         """Cut off what the bound settles; say whether the node is done with for now."""
         fork, lower = self.fork, self.fork.lower
-        removed, fixed, level, n_settled = [], [], -math.inf, 0
+        removed, fixed, level, n_settled, n_smaller = [], [], -math.inf, 0, 0
         for team, (with_it, without) in zip(
             teams, team_cut_levels(bound, teams, self.patterns), strict=True
         ):
             free = team.choice.free
             gone, kept = free[with_it[free] < lower], free[without[free] < lower]
-            kept = np.setdiff1d(kept, gone)
+            kept = parted(self.known, np.setdiff1d(kept, gone))[0]
             level = max(
                 level, with_it[gone].max(initial=-math.inf), without[kept].max(initial=-math.inf)
             )
             removed.append(gone)
             fixed.append(kept)
             n_settled += gone.size + kept.size
+            n_smaller += parted(self.known, gone)[0].size + kept.size
         if not n_settled:
             return False
-        n_free = sum(team.choice.free.size for team in teams)
+        n_free = sum(team.choice.free.size for team in relax.teams)
         left = tidy(settle_teams(teams, removed, fixed), self.patterns)
         number = fork.record.witness
         if not fork.witnesses or fork.witnesses[-1] is not witness:
@@ -357,7 +377,18 @@ class PatternSteps:
         if left is None:
             return True
         self.node.start = relax.snapshot()
-        return n_settled > self.budgets.clearly_smaller * n_free or not _is_open(left)
+        inside = relaxed_teams(self.known, left)
+        is_done = inside is not None and not _is_open(inside)
+        return n_smaller > self.budgets.clearly_smaller * n_free or is_done
+
+
+def relaxed_teams(known: KnownMatrix | PartlyKnown, teams: Teams) -> Teams | None:
+    """Return teams on the features that are relaxed; None if one has too few of them."""
+    if isinstance(known, KnownMatrix):
+        return teams
+    relaxed = tuple(replace(team, choice=team.choice.within(known.inside)) for team in teams)
+    few = any(team.choice.features.size < team.count for team in relaxed)
+    return None if few else relaxed
 
 
 def _is_open(teams: Teams) -> bool:

@@ -11,7 +11,7 @@
 A level is a list of steps, each of which may lower the bound of a `Proof`. What differs between
 kinds of problems is which steps there are, and which relaxation they use: a `Prover` of each.
 Orthonormal components with supports of their own are bounded by proofs about shared features, and
-relaxed as a whole where A can be.
+relaxed: on all features, or on those that may be worth a place.
 Bounds for loadings of either sign hold for nonnegative ones too.
 """
 
@@ -26,7 +26,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kspan.arrays import FloatArray
+from kspan.arrays import FloatArray, Index
 from kspan.linalg.machine import one_blas_thread
 from kspan.linalg.rounding import IMPROVEMENT
 from kspan.problem import (
@@ -42,8 +42,9 @@ from kspan.progress import Monitor, relative_gap
 from kspan.proofs.check.bounds import Cones
 from kspan.proofs.check.certificate import Certificate
 from kspan.proofs.check.claims import Problem, Witness
-from kspan.proofs.check.known import KnownMatrix
-from kspan.proofs.check.pattern_tree import counted_patterns
+from kspan.proofs.check.known import KnownMatrix, data_scale
+from kspan.proofs.check.partly_known import PartlyKnown
+from kspan.proofs.check.pattern_tree import PatternTreeWitness, counted_patterns, other_counts
 from kspan.proofs.check.pattern_witnesses import (
     SharedWitness,
     SumWitness,
@@ -58,6 +59,7 @@ from kspan.proofs.check.witnesses import PathWitness
 from kspan.proofs.search.branch_and_bound import BranchAndBound
 from kspan.proofs.search.closed_forms import prove_by_closed_forms, prove_by_nets, prove_by_trace
 from kspan.proofs.search.cone_relaxation import ConeRelaxation
+from kspan.proofs.search.inside_search import choose_relaxed, choose_wider
 from kspan.proofs.search.node_steps import NodeSteps, value_of
 from kspan.proofs.search.nonnegative_search import NonnegativeSteps
 from kspan.proofs.search.pattern_tree_search import (
@@ -69,6 +71,7 @@ from kspan.proofs.search.pattern_tree_search import (
 from kspan.proofs.search.proof import Heuristic, Proof
 from kspan.proofs.search.relaxation import Relaxation
 from kspan.proofs.search.row_search import prove_by_rows
+from kspan.proofs.search.team_relaxation import TeamsSnapshot
 from kspan.proofs.search.tree_state import Budgets, Keeper, TreeState
 from kspan.proofs.search.wide_search import prove_by_samples, prove_by_split
 from kspan.storage import digest, require_writable
@@ -282,15 +285,22 @@ class Prover(ABC):
         proof.history.clear()  # the first line of the resumed history is the first of all
         return found
 
-    def keeper(self, known: KnownMatrix) -> Keeper | None:
+    def keeper(self, known: KnownMatrix | None) -> Keeper | None:
         """Return what writes checkpoints of this problem and this way to search it.
 
-        The budget of nodes may differ from one run to the next.
+        Where there is no matrix, its diagonal and a product with it stand for it. The budget of
+        nodes may differ from one run to the next.
         """
         if self.options.checkpoint is None:
             return None
         budgets = replace(self.budgets, max_nodes=0)
-        asked = (digest(known), self.m, digest(self.choice), budgets, self.problem.kind)
+        if known is None:
+            covariance = self.problem.covariance
+            some = np.cos(np.arange(covariance.n_features, dtype=np.float64))[:, None]
+            data = digest([covariance.diagonal(), covariance.matmat(some)])
+        else:
+            data = digest(known)
+        asked = (data, self.m, digest(self.choice), budgets, self.problem.kind)
         sha = hashlib.sha256(repr(asked).encode())
         return Keeper(self.options.checkpoint, sha.hexdigest(), self.options.checkpoint_every)
 
@@ -473,10 +483,26 @@ class PatternProver(Prover):
 
     def plan(self, level: str) -> list[Step]:
         """See `Prover.plan`."""
-        if level == "fast" or not self.is_dense:
+        if level == "fast" or not (self.relaxes_all or self.reads_rows):
             return [partial(self.shared, level), partial(self.singles, level)]
-        # Few features in all say more than each component for itself, which the search knows.
-        return [partial(self.shared, "tight"), partial(self.whole, level)]
+        # Few features in all say more than each component for itself, which the search knows
+        # unless there are too many features.
+        singles = [] if self.is_dense else [partial(self.singles, "tight")]
+        return [
+            partial(self.shared, "tight"), *singles, partial(self.whole, level),
+            partial(self.without_tree, level),
+        ]  # fmt: skip
+
+    @property
+    def relaxes_all(self) -> bool:
+        """Whether all features are relaxed, or those that count."""
+        return self.is_dense and self.choice.features.size <= self.budgets.pattern_limit
+
+    def without_tree(self, level: str) -> None:
+        """What is left to do where the relaxation says nothing, or too little."""
+        if level == "exact" and not isinstance(self.proof.witness, PatternTreeWitness):
+            self.shared(level)
+            self.singles(level)
 
     def shared(self, level: str) -> None:
         """A bound for as many features as all components use, if they shared them."""
@@ -515,19 +541,41 @@ class PatternProver(Prover):
         return float(self.problem.covariance.diagonal().max()) or 1.0
 
     def tree(self, max_nodes: int) -> None:
-        """Search up to a number of nodes, from a checkpoint if there is one."""
-        proof, known, patterns = self.proof, self.proof.known, self.patterns
-        keeper = self.keeper(known)
+        """Search up to a number of nodes, from a checkpoint if there is one.
+
+        Where the features that are relaxed do not settle it, once more with others beside them.
+        """
+        proof = self.proof
+        keeper = self.keeper(proof.known if self.relaxes_all else None)
+        found = None if keeper is None else keeper.load()
+        state = found if isinstance(found, PatternState) else None
+        if state is not None:
+            proof.history.clear()
+            proof.seconds_before = state.seconds
+        try:
+            known: KnownMatrix | PartlyKnown | None
+            known, start = self.relaxed(None if state is None else state.inside)
+            while known is not None:
+                state = self.searched(known, state, keeper, max_nodes, start)
+                known = self.wider(known, state, max_nodes)
+                state = start = None
+        except TimeoutError:
+            return
+
+    def searched(
+        self, known: KnownMatrix | PartlyKnown, found: PatternState | None, keeper: Keeper | None,
+        max_nodes: int, start: TeamsSnapshot | None = None,
+    ) -> PatternState:  # fmt: skip
+        """Search from the root, or from where another search left off."""
+        proof, patterns = self.proof, self.patterns
         loadings = proof.best.loadings(self.problem.n_features)
         lower, ceiling = proof.lower / known.scale, min(proof.upper, proof.ceiling)
         state = PatternState.at_root(known, patterns, loadings, lower, 4 * ceiling / known.scale)
-        kept = None if keeper is None else keeper.load()
-        if isinstance(kept, PatternState):
-            if lower > kept.lower:
-                kept.lower, kept.support = lower, loadings
-            state = kept
-            proof.history.clear()
-        proof.seconds_before = state.seconds
+        state.seconds, state.open[0].start = proof.seconds_before, start
+        if found is not None:
+            if lower > found.lower:
+                found.lower, found.support = lower, loadings
+            state = found
         error = known.uncertainty.total(self.m, self.choice)
         budgets = replace(self.budgets, max_nodes=max_nodes)
         search = BranchAndBound(
@@ -535,7 +583,15 @@ class PatternProver(Prover):
             budgets=budgets, keeper=keeper, ceiling=ceiling, n_jobs=self.options.n_jobs,
             given=PatternGiven(known, patterns, budgets, error), ask=self.better_near,
         )  # fmt: skip
-        done = search.run()
+        in_part = isinstance(known, PartlyKnown) and known.inside.size < known.n_features
+        if in_part and found is None:
+            search.budgets = replace(budgets, max_nodes=1)
+            root = search.run()
+            search.budgets = budgets
+            helps = root.upper * known.scale < ceiling
+            done = search.run() if helps and max_nodes > 1 else root
+        else:
+            done = search.run()
         assert isinstance(done, PatternState)
         proof.hurried = search.hurried
         self.consider_loadings(done.support)
@@ -544,6 +600,36 @@ class PatternProver(Prover):
         proof.n_nodes += done.n_nodes
         proof.n_eigensolves += done.n_eigensolves
         proof.history += done.history
+        return done
+
+    def relaxed(
+        self, inside: Index | None
+    ) -> tuple[KnownMatrix | PartlyKnown, TeamsSnapshot | None]:
+        """Return what is relaxed: all features, or some that are given or chosen here.
+
+        And a point to begin at, if there is one.
+        `TimeoutError` if there is no time for that.
+        """
+        if self.relaxes_all:
+            return self.proof.known, None
+        if inside is None:
+            return choose_relaxed(self.proof, self.patterns, self.budgets)
+        stop = self.proof.monitor.out_of_time
+        sizes = other_counts(self.patterns)
+        return PartlyKnown.of(self.problem, inside, sizes, stop=stop), None
+
+    def wider(
+        self, known: KnownMatrix | PartlyKnown, done: PatternState, max_nodes: int
+    ) -> PartlyKnown | None:
+        """Return what to relax next, if a search ended for want of features to split on.
+
+        Or with its root, as that says no more than other bounds.
+        """
+        is_tree = isinstance(self.proof.witness, PatternTreeWitness)
+        settled = self.is_done or (is_tree and bool(done.open)) or done.n_nodes >= max_nodes
+        if isinstance(known, KnownMatrix) or settled or self.proof.monitor.out_of_time():
+            return None
+        return choose_wider(self.proof, known, self.patterns, self.budgets)
 
     def better_near(self, _: PatternNode, guess: FloatArray) -> tuple[float, FloatArray] | None:
         """Ask for loadings near relaxed ones; return them with what they explain at least."""
@@ -557,7 +643,7 @@ class PatternProver(Prover):
             value = self.problem.claimed_value(support, loadings[support])
         except ValueError:  # not as orthonormal as it should be
             return None
-        return value / self.proof.known.scale, loadings
+        return value / data_scale(self.problem), loadings
 
     def consider_loadings(self, loadings: FloatArray) -> None:
         """Take loadings as the best point if they are; alike components by their variances."""
@@ -573,7 +659,7 @@ class PatternProver(Prover):
         if found.objective > self.proof.best.objective * (1 + IMPROVEMENT):
             self.proof.best = found
 
-    def keeper(self, known: KnownMatrix) -> Keeper | None:
+    def keeper(self, known: KnownMatrix | None) -> Keeper | None:
         """See `Prover.keeper`; which patterns are searched is part of the problem."""
         keeper = super().keeper(known)
         if keeper is None:

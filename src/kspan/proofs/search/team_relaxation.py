@@ -33,6 +33,8 @@ from kspan.linalg.tracking import EigenTracker
 from kspan.problem import Patterns
 from kspan.proofs.check.bounds import Cones, largest_squares
 from kspan.proofs.check.claims import Part
+from kspan.proofs.check.known import KnownMatrix
+from kspan.proofs.check.partly_known import PartlyKnown
 from kspan.proofs.check.teams import TeamPart, Teams, TeamsWitness
 from kspan.proofs.search.cone_relaxation import (
     KNOWN_SHARE,
@@ -72,6 +74,21 @@ class TeamSnapshot(Part):
     dual: NDArray[Any]
     own: NDArray[Any]
 
+    def widened(self, features: Index) -> "TeamSnapshot":
+        """Return it on more features, of which nothing is known yet."""
+        places, t, n = np.searchsorted(features, self.features), self.features.size, features.size
+        own = np.zeros(n if self.own.size else 0, self.own.dtype)
+        if self.own.size:
+            own[places] = self.own
+        wide = []
+        for M in (self.consensus, self.dual):
+            blocks = np.zeros((3 * n + 1, n), M.dtype)
+            for i in range(3):
+                blocks[i * n : (i + 1) * n][np.ix_(places, places)] = M[i * t : (i + 1) * t]
+            blocks[3 * n, places] = M[3 * t]
+            wide.append(blocks)
+        return TeamSnapshot(self.count, features, wide[0], wide[1], own)
+
 
 @dataclass(frozen=True)
 class TeamsSnapshot(Part):
@@ -90,6 +107,15 @@ class TeamsSnapshot(Part):
     Y: NDArray[Any]
     prices: NDArray[Any]
     rho: float
+
+    def widened(self, features: Index) -> "TeamsSnapshot":
+        """Return it on more features for all teams, of which nothing is known yet."""
+        places = np.searchsorted(features, self.features)
+        n = features.size
+        Y, prices = np.zeros((n, n), self.Y.dtype), np.zeros(n, self.prices.dtype)
+        Y[np.ix_(places, places)], prices[places] = self.Y, self.prices
+        teams = [team.widened(features) for team in self.teams]
+        return TeamsSnapshot(features, teams, Y, prices, self.rho)
 
     def divided(self, place: int, counts: tuple[int, ...]) -> "TeamsSnapshot":
         """Return it with one team taken apart into some with these counts.
@@ -119,25 +145,25 @@ class TeamRelaxation:
 
     Parameters
     ----------
-    A : (d, d) array, all features of the problem, entries of order one
-    teams, patterns : what is relaxed
+    known : A on all features of the problem, or on those that are relaxed; entries of order one
+    teams, patterns : what is relaxed; features that are not known are for no team
     start : where to begin
     near : (d, r) loadings that are known to be good, in the order of the teams
     """
 
     def __init__(
         self,
-        A: FloatArray,
+        known: KnownMatrix | PartlyKnown,
         teams: Teams,
         patterns: Patterns,
         *,
         start: TeamsSnapshot | None = None,
         near: FloatArray | None = None,
     ):
-        self.teams, self.patterns, self.n_all = teams, patterns, len(A)
+        self.teams, self.patterns, self.n_all = teams, patterns, known.n_features
         self.features = np.flatnonzero(np.any([team.choice.allowed for team in teams], axis=0))
         n = self.features.size
-        place_of = np.full(len(A), -1)
+        place_of = np.full(self.n_all, -1)
         place_of[self.features] = np.arange(n)
         self.dtype: Any = np.float64 if n <= DOUBLE_LIMIT else np.float32
         self.is_linked = len(teams) > 1
@@ -148,7 +174,7 @@ class TeamRelaxation:
             cap = 1 if patterns.disjoint else team.count
             self.parts.append(
                 ConeRelaxation(
-                    A[np.ix_(E, E)],
+                    known.on(E).A,
                     team.count,
                     team.choice.on(E),
                     copies=team.count,
@@ -158,7 +184,7 @@ class TeamRelaxation:
             )
             self.places.append(place_of[E])
         r = patterns.n_components
-        self.unit = float(np.linalg.norm(A[np.ix_(self.features, self.features)])) / np.sqrt(r)
+        self.unit = float(np.linalg.norm(known.on(self.features).A)) / np.sqrt(r)
         self.unit = self.unit or 1.0
         self.rho = RHO_START * self.unit
         count = len(teams) if self.is_linked else 0

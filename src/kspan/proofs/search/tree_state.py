@@ -62,6 +62,9 @@ class Budgets:
     pattern_leaf_iter: int = 240  # where nothing is left to split
     pattern_patience: float = 0.06  # stop when 45 steps close less than this share of the gap
     pattern_hints: int = 8  # one node of so many leads to loadings
+    pattern_limit: int = 400  # features up to which all of them are relaxed, not those that count
+    inside_iter: int = 90  # ADMM steps to see which features must be relaxed
+    least_inside: int = 150  # of them
     cone_patience: float = 0.1  # stop when 60 steps close less than this share of the gap
     newton_limit: int = 1000  # features up to which Newton's method relaxes A, at O(d³) a step
     dense_limit: int = 2500  # up to which A is relaxed as a whole: cones take 50 d² numbers

@@ -103,8 +103,10 @@ def shrink(problem: RowSparseProblem, candidate: Candidate) -> Candidate:
     """Return the candidate without its worst features, so many that the problem's are left."""
     support, choice = candidate.support, problem.choice
     shares = (candidate.weights**2) @ candidate.variances
-    if choice.size < support.size - 1 or choice.has_rules:
-        scores = placed(shares, support, problem.n_features)
+    scores = placed(shares, support, problem.n_features)
+    if choice.has_rules:  # others may fill up what is left of groups that go together
+        return problem.refit(problem.select(scores))
+    if choice.size < support.size - 1:
         inside = problem.changed(choice=choice.within(support))
         return problem.refit(inside.select(scores))
     free = choice.leaving(support)
