@@ -7,6 +7,7 @@ from kspan.datasets import (
     load_pitprops,
     make_planted,
     make_scheme,
+    make_sensors,
 )
 
 
@@ -124,3 +125,26 @@ def test_a_large_scheme_does_not_need_all_singular_vectors():
 def test_unknown_eigenspace():
     with pytest.raises(ValueError, match="eigenspace must be one of"):
         make_scheme("A", eigenspace="flat")
+
+
+def test_sensors_are_always_the_same_and_what_they_are_said_to_be():
+    sensors = make_sensors()
+    assert sensors.X.shape == (600, 48)
+    assert len(set(sensors.names)) == 48
+    for name, kind, site in zip(sensors.names, sensors.kinds, sensors.sites, strict=True):
+        assert name == f"{kind} {site}"
+    np.testing.assert_array_equal(sensors.X, make_sensors().X)
+    assert not np.array_equal(sensors.X, make_sensors(random_state=1).X)
+    # One price for a kind; several near copies, of temperature above all.
+    assert len(set(zip(sensors.kinds, sensors.prices, strict=True))) == 6
+    related = np.abs(np.triu(np.corrcoef(sensors.X.T), 1))
+    assert np.count_nonzero(related > 0.95) >= 20
+    warm = np.array([kind == "temperature" for kind in sensors.kinds])
+    assert related[np.ix_(warm, warm)][np.triu_indices(8, 1)].min() > 0.95
+
+
+def test_the_variance_of_a_sensor_is_that_of_its_model():
+    sensors = make_sensors(50_000)
+    place = sensors.names.index("NO2 harbour")
+    expected = (1.0 * 0.5) ** 2 + (0.5 * 1.3) ** 2 + 0.2**2 + 0.4**2 + 0.5**2 + 0.25**2
+    assert sensors.X[:, place].var() == pytest.approx(expected, rel=0.03)

@@ -174,6 +174,94 @@ def make_planted(
     return X, support
 
 
+@dataclass(frozen=True)
+class Sensors:
+    """What a network of sensors measured, and what each sensor is.
+
+    Attributes
+    ----------
+    X : (n_samples, n_sensors) array
+    names : what is measured, and where: "NO2 harbour"
+    kinds, sites : of each sensor
+    prices : of each sensor, in thousands, put up and connected
+    """
+
+    X: FloatArray = field(repr=False)
+    names: tuple[str, ...] = field(repr=False)
+    kinds: tuple[str, ...] = field(repr=False)
+    sites: tuple[str, ...] = field(repr=False)
+    prices: tuple[float, ...] = field(repr=False)
+
+
+_SITES = ("centre", "harbour", "ring road", "school", "park", "suburb", "hill", "station")
+# What the air has, at each of the sites: from traffic, and from the ships and works of the harbour.
+_TRAFFIC = (0.9, 0.5, 1.3, 0.6, 0.3, 0.4, 0.2, 1.0)
+_HARBOUR = (0.5, 1.3, 0.3, 0.4, 0.4, 0.2, 0.6, 0.7)
+# Kind of sensor: its price, how it follows traffic, harbour, weather and stale air, and its error.
+_KINDS = {
+    "NO2": (9.0, (1.0, 0.5, -0.2, 0.4), 0.25),
+    "ozone": (6.0, (-0.6, -0.1, 0.9, -0.3), 0.25),
+    "PM10": (12.0, (0.5, 0.8, 0.1, 0.8), 0.2),
+    "PM10 low-cost": (1.5, (0.5, 0.8, 0.1, 0.8), 0.7),
+    "temperature": (1.0, (0.0, 0.0, 1.0, 0.0), 0.1),
+    "humidity": (1.2, (0.0, 0.0, -0.9, 0.3), 0.25),
+}
+
+
+def make_sensors(
+    n_samples: int = 600, *, random_state: int | np.random.Generator | None = 0
+) -> Sensors:
+    r"""Draw what 48 sensors of a city's air measured: six kinds at eight sites, with prices.
+
+    Four things happen, :math:`f_1` to :math:`f_4`: traffic, the harbour, the weather, and air that
+    does not move. Sensor j, of some kind at some site, measures
+
+    .. math:: x_j = a_1t\,f_1 + a_2h\,f_2 + a_3f_3 + a_4f_4 + b\,g + σe_j,
+
+    where a is how its kind follows them and σ its error, t and h how near the site is to the roads
+    and to the harbour, and g is what one kind has in common at one site: b is 0.5 for gases and
+    dust, and 0.1 for temperature and humidity, which are nearly the same everywhere. Both sensors
+    of PM10 at a site have the same g: the cheap one is a copy with a larger error. All of f, g and
+    e are standard normal.
+
+    Parameters
+    ----------
+    n_samples : int
+    random_state : int, generator or None
+        By default always the same numbers.
+
+    Returns
+    -------
+    Sensors
+
+    Examples
+    --------
+    >>> sensors = make_sensors()
+    >>> sensors.X.shape, sensors.names[0], sensors.prices[0]
+    ((600, 48), 'NO2 centre', 9.0)
+    """
+    rng = np.random.default_rng(random_state)
+    factors = rng.standard_normal((n_samples, 4))
+    own = dict[tuple[str, str], FloatArray]()
+    columns, names, kinds, sites, prices = [], [], [], [], []
+    for kind, (price, follows, error) in _KINDS.items():
+        measured = kind.removesuffix(" low-cost")
+        share = 0.1 if measured in ("temperature", "humidity") else 0.5
+        for site, roads, harbour in zip(_SITES, _TRAFFIC, _HARBOUR, strict=True):
+            place = (measured, site)
+            if place not in own:
+                own[place] = rng.standard_normal(n_samples)
+            weights = np.array(follows) * (roads, harbour, 1.0, 1.0)
+            noise = error * rng.standard_normal(n_samples)
+            columns.append(factors @ weights + share * own[place] + noise)
+            names.append(f"{kind} {site}")
+            kinds.append(kind)
+            sites.append(site)
+            prices.append(price)
+    return Sensors(np.stack(columns, axis=1), tuple(names), tuple(kinds), tuple(sites),
+                   tuple(prices))  # fmt: skip
+
+
 # name: (file in the folder, key of the array). tdt2 is a scipy sparse file.
 _PLAIN = (
     "cbcl_faces", "colon", "dlbcl", "duke", "leukemia", "lrs", "numerical_numbers", "nus_wide",

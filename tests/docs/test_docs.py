@@ -52,6 +52,9 @@ def folder(tmp_path, monkeypatch):
     table = pd.DataFrame(values, index=samples, columns=GENES)
     table.to_csv(tmp_path / "expression.csv")
     table.T.to_csv(tmp_path / "genes_by_samples.tsv.gz", sep="\t")
+    for name, value in (("clusters", "cluster{}".format), ("prices", "{}".format)):
+        lines = [f"{gene},{value(1 + j % 9)}" for j, gene in enumerate(GENES)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines))
     np.save(tmp_path / "measurements.npy", values)
     counts = scipy.sparse.csr_array(rng.poisson(0.4, (40, 60)).astype(float))
     scipy.io.mmwrite(tmp_path / "counts.mtx", counts)

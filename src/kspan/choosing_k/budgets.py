@@ -233,14 +233,15 @@ def _walk(
     certificates: list[Certificate] = []
     with monitor.interruptible():
         for place, (problem, budget) in enumerate(problems):
-            part = monitor.inner(method.name, quiet=True, share=1 / (len(problems) - place))
+            # One share of the time for both, so that the last has as much as the first.
+            turn = monitor.inner(quiet=True, share=1 / (len(problems) - place))
+            part = turn.inner(method.name)
             solution = run_method(problem, method.searching(), part, np.random.default_rng(seed))
             point = problem.refit(np.sort(solution.support))
             if best and best[-1].objective > point.objective:
                 point = best[-1]
             if level:
-                inner = monitor.inner(level, quiet=True, share=1 / (len(problems) - place))
-                proof = prove_point(problem, point, level, inner, ProofOptions())
+                proof = prove_point(problem, point, level, turn.inner(level), ProofOptions())
                 certificates.append(proof)
                 if proof.lower > point.objective:
                     point = problem.refit(proof.support)

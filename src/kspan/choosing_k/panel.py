@@ -26,8 +26,8 @@ class Panel:
     Parameters
     ----------
     groups : sequence or mapping, optional
-        A label for each feature, in their order or by name; None (or NaN, or an empty text) for a
-        feature of no group.
+        A label for each feature, in their order or by name (also a pandas Series with names as
+        its index); None (or NaN, or an empty text) for a feature of no group.
     group_rule : {None, "together"}
         "together" chooses whole groups: all features of one, or none of them.
     n_groups : int, optional
@@ -94,12 +94,12 @@ class Panel:
         costs: Any = self.costs
         if groups is not None:
             labels = _in_order("groups", groups, n_features, names)
-            groups = [None if is_missing(label) else str(label) for label in labels]
+            groups = [None if is_missing(label) else _as_text(label) for label in labels]
         if costs is not None:
             costs = _prices(_in_order("costs", costs, n_features, names), names)
         most = self.max_per_group
         if isinstance(most, Mapping):
-            most = {str(label): count for label, count in most.items()}
+            most = {_as_text(label): count for label, count in most.items()}
         return replace(self, groups=groups, costs=costs, max_per_group=most)
 
     def _require_fit(self) -> None:
@@ -145,6 +145,7 @@ class Panel:
         conflicts = None
         if rules.max_correlation is not None:
             conflicts = correlated_pairs(covariance, rules.max_correlation)
+            _require_apart(conflicts, include, names)
         groups: Any = rules.groups
         costs: Any = rules.costs
         return RuledChoice.of(
@@ -199,10 +200,37 @@ def _smallest(covariance: Covariance, n_components: int, choice: RuledChoice) ->
     return RowSparseProblem(covariance, n_components, choice.resized(choice.most_features))
 
 
+def _as_text(label: Any) -> str:
+    """Return a label as text; 1.0 is 1, as whole numbers become among missing ones."""
+    if isinstance(label, float | np.floating) and float(label).is_integer():
+        label = int(label)
+    return str(label)
+
+
+def _require_apart(conflicts: Index, include: Index, names: Sequence[str] | None) -> None:
+    """Raise `ValueError` if two features to include are too alike."""
+    clash = conflicts[np.isin(conflicts, include).all(axis=1)]
+    if len(clash):
+        one, other = (i if names is None else repr(str(names[i])) for i in clash[0])
+        raise ValueError(
+            f"include names features {one} and {other}, which are more correlated than "
+            "max_correlation."
+        )
+
+
 def _in_order(
     what: str, values: ByFeature, n_features: int, names: Sequence[str] | None
 ) -> list[Any]:
-    """Return one value for each feature."""
+    """Return one value for each feature.
+
+    A pandas Series whose index has names is by name too, if the data has names: its order need not
+    be theirs.
+    """
+    index = getattr(values, "index", None)
+    if names is not None and index is not None and not callable(index):
+        labels = list(index)
+        if labels and all(isinstance(label, str) for label in labels):
+            values = dict(zip(labels, values, strict=True))
     if isinstance(values, Mapping):
         if names is None:
             raise ValueError(

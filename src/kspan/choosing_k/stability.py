@@ -37,7 +37,7 @@ from kspan.io import open_data
 from kspan.io.read import LOAD_BYTES
 from kspan.linalg.machine import one_blas_thread
 from kspan.parallel import in_order
-from kspan.problem import RowSparseProblem, require_count
+from kspan.problem import Choice, RowSparseProblem, require_count
 from kspan.progress import Callback, Monitor, Status
 from kspan.solvers.method import AnyMethod
 from kspan.solvers.registry import as_method
@@ -240,7 +240,7 @@ def selection_stability(
         as there are, with replacement.
     include, exclude : names, indices or masks, optional
     panel : Panel, optional
-        Rules that every choice has to keep; correlations are those of the drawn rows.
+        Rules that every choice has to keep; which features are too alike is said by all rows.
     scale : bool, default=False
         Work on correlations: every resample is standardised by itself.
     covariance : None
@@ -286,11 +286,11 @@ def selection_stability(
     inside = feature_indices("include", include, d, names)
     outside = feature_indices("exclude", exclude, d, names)
     rules = (Panel() if panel is None else panel).resolved(d, names)
-    rules.problem(data, n_components, n_features_to_select, include=inside, exclude=outside)
+    whole = rules.problem(data, n_components, n_features_to_select, include=inside, exclude=outside)
     seed = int(generator(random_state).integers(2**63))
     task = _Task(
-        data, scale, int(n_components), int(n_features_to_select), inside, outside, rules,
-        sample_share, method,
+        data, scale, int(n_components), int(n_features_to_select), whole.choice, sample_share,
+        method,
     )  # fmt: skip
     # Up front, one for each resample: whoever computes it, it is the same.
     rng = np.random.default_rng(seed)
@@ -308,9 +308,7 @@ class _Task:
     scale: bool
     n_components: int
     n_features_to_select: int
-    include: Index
-    exclude: Index
-    rules: Panel
+    choice: Choice
     sample_share: float | None
     method: AnyMethod
 
@@ -320,10 +318,7 @@ class _Task:
         # One thread, here as in every process: more would add in another order.
         with one_blas_thread():
             drawn = draw(self.data, self.sample_share, self.scale, rng)
-            problem = self.rules.problem(
-                drawn, self.n_components, self.n_features_to_select, include=self.include,
-                exclude=self.exclude,
-            )  # fmt: skip
+            problem = RowSparseProblem(drawn, self.n_components, self.choice)
             solution = run_method(problem, self.method, Monitor(self.method.name), rng)
         if solution.status is Status.INTERRUPTED:  # the method has caught it
             raise KeyboardInterrupt

@@ -31,6 +31,22 @@ class FeatureSparsePCA(SparseProjection, FeatureSparseEstimator):
         says what they are.
     include, exclude : names, indices or mask, optional
         Features that must, or must not, be chosen.
+    groups : sequence or mapping, optional
+        A label for each feature, in their order or by name; None for a feature of no group. With
+        this rule or any below, k is "at most", and no k is needed with `budget` or `n_groups`.
+        docs/panels.md shows all of them.
+    group_rule : {None, "together"}, default=None
+        "together": all features of a group are chosen, or none.
+    n_groups : int, optional
+        With "together": the most groups.
+    max_per_group : int or mapping, optional
+        The most features of each group, or of some by their label.
+    costs : sequence or mapping, optional
+        What each feature costs, in their order or by name.
+    budget : float, optional
+        What all chosen features may cost together.
+    max_correlation : float, optional
+        The most that two chosen features may be correlated, in absolute value.
     scale : bool, default=False
         Divide features by their standard deviation: work on correlations.
     covariance : {None, "precomputed"}, default=None
@@ -91,7 +107,7 @@ class FeatureSparsePCA(SparseProjection, FeatureSparseEstimator):
     mean_, scale_ : array of shape (n_features,)
         What `transform` subtracts and divides by; `scale_` is None without `scale`.
     n_components_, n_features_to_select_ : int
-        m and k.
+        m and k; with rules about features k is the most that they leave.
     n_samples_ : int
         Not set with a precomputed covariance.
     n_passes_ : int

@@ -157,7 +157,7 @@ class FeatureSparseEstimator(CovarianceEstimator):
                 f"{copies.n_copied} of the {copies.n_features} chosen features are near copies of "
                 f"another one (correlation above {NEAR}, up to {copies.largest:.4f}): they measure "
                 "the same thing. max_correlation=0.95 leaves them out.",
-                stacklevel=6,
+                stacklevel=5,
             )
 
     def _choose(

@@ -620,8 +620,11 @@ def _numbered(groups: Sequence[object] | None, d: int) -> tuple[Index, list[obje
 
 
 def is_missing(label: object) -> bool:
-    """Say whether a label stands for none: None, NaN, or an empty text."""
-    return label is None or label == "" or label != label
+    """Say whether a label stands for none: None, NaN, pandas' NA, or an empty text."""
+    if label is None:
+        return True
+    same = label == label
+    return not isinstance(same, bool | np.bool_) or not same or label == ""
 
 
 def _caps(most: int | Mapping[Any, int], labels: Index, names: Sequence[object]) -> Index:

@@ -30,8 +30,8 @@ Every iterate gives a certificate for free: ``B_+ = Z^{-1/2} X_+ Z^{-1/2}`` is P
 ``C - B_+ <= theta I``, so ``D(B_+) <= m theta + top-k(diag(B_+) + c)``.  Its rank is the
 number of eigenvalues of C above theta.
 
-Rules about which features go together (`kspan.problem.rules`) are limits on z with a barrier of
-their own, and features that are chosen together have one logit.
+Rules about which features go together (`kspan.problem.RuledChoice`) are limits on z with a barrier
+of their own, and features that are chosen together have one logit.
 
 Cost of an iteration: one symmetric eigendecomposition (counted in ``n_eigensolves``),
 about 20 products of d x d matrices for the Hessian, one solve with d + 2 unknowns.
