@@ -47,7 +47,7 @@ print(f"{'LRS' if real else 'simulated'}: {X.shape[0]} spectra of {X.shape[1]} c
 # Twelve channels without rules; three whole bands; twelve channels, at most two of each band. For
 # whole bands there is no number of channels to give: ``n_groups`` says enough.
 
-asked = {"n_components": 2, "certify": "exact", "random_state": 0, "time_limit": 6}
+asked = {"n_components": 2, "certify": "exact", "random_state": 0, "time_limit": 4}
 rules = {
     "12 channels": {"n_features_to_select": 12},
     "3 whole bands": {"groups": bands, "group_rule": "together", "n_groups": 3},

@@ -56,9 +56,9 @@ for name in several[:5]:
 
 asked = {"n_components": 3, "n_features_to_select": 16, "random_state": 0}
 free = FeatureSparsePCA(**asked).fit(counts)
-ruled = FeatureSparsePCA(
-    **asked, groups=stems, max_per_group=1, certify="exact", time_limit=10
-).fit(counts)
+ruled = FeatureSparsePCA(**asked, groups=stems, max_per_group=1, certify="exact", time_limit=5).fit(
+    counts
+)
 lists = {"any words": free, "one form of each": ruled}
 for title, pca in lists.items():
     print(f"{title}: {', '.join(words[pca.get_support()])}")
