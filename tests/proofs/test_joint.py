@@ -116,9 +116,9 @@ def problem_of(A: np.ndarray, r: int, **counts) -> StiefelProblem:
     ("r", "counts"),
     [
         (2, {"n_nonzero_coefs": 2}),
-        (2, {"n_nonzero_coefs": [3, 1]}),
+        pytest.param(2, {"n_nonzero_coefs": [3, 1]}, marks=pytest.mark.slow),
         (3, {"n_nonzero_coefs": 2}),
-        (2, {"n_nonzero_total": 4}),
+        pytest.param(2, {"n_nonzero_total": 4}, marks=pytest.mark.slow),
     ],
 )
 def test_disjoint_supports_are_proved_to_be_what_enumeration_finds(kind, r, counts):
@@ -135,7 +135,7 @@ def test_disjoint_supports_are_proved_to_be_what_enumeration_finds(kind, r, coun
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("counts", [[3, 3], [3, 2]])
+@pytest.mark.parametrize("counts", [pytest.param([3, 3], marks=pytest.mark.slow), [3, 2]])
 def test_no_pair_of_components_exceeds_an_upper_bound(kind, counts):
     A = matrix(kind, 5, 2)
     problem = problem_of(A, 2, n_nonzero_coefs=counts)

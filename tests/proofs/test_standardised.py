@@ -29,7 +29,7 @@ def standardised(kind, d, n, rng):
 
 @pytest.mark.parametrize("kind", ["weak", "near copies", "copies"])
 @pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("n", [4, 30])
+@pytest.mark.parametrize("n", [4, pytest.param(30, marks=pytest.mark.slow)])
 def test_all_numbers_of_features_and_components(kind, route, n):
     d = 6
     X = standardised(kind, d, n, np.random.default_rng(n))

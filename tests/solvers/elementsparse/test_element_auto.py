@@ -41,7 +41,7 @@ def after(A, loadings, kind):
 
 @pytest.mark.parametrize("kind", DEFLATIONS)
 @pytest.mark.parametrize("name", DATA)
-@pytest.mark.parametrize("k", [2, 4, 7])
+@pytest.mark.parametrize("k", [2, pytest.param(4, marks=pytest.mark.slow), 7])
 def test_no_other_method_finds_a_better_component(name, kind, k):
     A, m = DATA[name](), 3
     problem = ElementSparseProblem(as_covariance(A, kind="covariance"), m, k)
