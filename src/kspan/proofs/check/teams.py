@@ -52,6 +52,7 @@ from kspan.proofs.check.bounds import (
     Cones,
     factor_scores,
     leading_without,
+    positive_eigenvalue_sum,
     refuses_overflow,
     require_range,
     with_cones,
@@ -266,15 +267,22 @@ def teams_bound(
     scores, once = [], []
     for team, part in zip(teams, witness.parts, strict=True):
         features, outside = parted(known, team.choice.features)
-        if outside.size and features.size < team.count:
-            raise FloatingPointError("fewer features are relaxed than there are components")
         factor, cones = part.on(features, n)
         require_range(factor)
         if cones.signs.size:
             raise FloatingPointError("the witness has multipliers of signs")
         n_others = team.choice.size - 1
         C, offset, error = with_cones(known.on(features).A, cones, n_others)
-        ky_fan, least = leading_without(C, np.hstack([factor, common[features]]), team.count)
+        both = np.hstack([factor, common[features]])
+        if outside.size and features.size < team.count:
+            # With μ = 0 what is outside adds nothing to the positive eigenvalues.
+            M, weight = C - both @ both.T, float(np.linalg.norm(C) + (both * both).sum())
+            M = 0.5 * (M + M.T)
+            weight += float(np.linalg.norm(M))
+            ky_fan = positive_eigenvalue_sum(M, features.size, 8 * weight, both.shape[1])
+            least = 0.0
+        else:
+            ky_fan, least = leading_without(C, both, team.count)
         value += ky_fan + team.count * error
         score, bonus = np.zeros((2, n))
         if patterns.disjoint or team.count == 1:
