@@ -50,10 +50,11 @@ def upper_band(
     upper = free_bounds(problems)
     sizes = [each.choice.size for each in problems]  # under rules it may be less than k
     for certificate in certificates:
+        # Without a full-size witness a certificate says nothing about more features.
+        further = certificate.choice.largest_size if certificate.path else 0
+        most = max(further, certificate.n_features_to_select)
         for place, k in enumerate(sizes):
-            # Without a full-size witness a certificate says nothing about more features.
-            further = certificate.choice.largest_size if certificate.path else 0
-            if k <= max(further, certificate.n_features_to_select):
+            if k <= most:
                 upper[place] = min(upper[place], certificate.upper_at(k))
     return least_of_more(upper)
 

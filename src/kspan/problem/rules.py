@@ -151,11 +151,10 @@ class RuledChoice(Choice):
 
     def _closed(self) -> "RuledChoice":
         """Follow up what is forced and what is not allowed."""
-        forced, allowed = self.forced.copy(), self.given.copy()
         numbers, n_units = self.units, int(self.units.max(initial=-1)) + 1
         must, gone = np.zeros(n_units, dtype=bool), np.zeros(n_units, dtype=bool)
-        must[numbers[forced]] = True
-        gone[numbers[~allowed]] = True
+        must[numbers[self.forced]] = True
+        gone[numbers[~self.given]] = True
         forced, allowed = must[numbers], ~gone[numbers]
         inside = allowed[self.conflicts].all(axis=1)
         first, second = self.conflicts[inside].T
@@ -327,12 +326,8 @@ class RuledChoice(Choice):
 
     def apart(self, features: Index, others: Index) -> Mask | None:
         """See `Choice.apart`: in conflict, of a group of which one may be chosen, or too costly."""
-        names, unit_of = np.unique(self.units, return_inverse=True)
+        unit_of, near = self._near
         rows, columns = unit_of[features], unit_of[others]
-        pairs = unit_of[np.concatenate([self.conflicts, self.conflicts[:, ::-1]])]
-        near = sparse.csr_array(
-            (np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(names.size, names.size)
-        )
         found: Mask = near[rows][:, columns].toarray() > 0
         if self.caps.size:
             single = (self.groups >= 0) & (self.caps[self.groups] <= 1)
@@ -344,6 +339,14 @@ class RuledChoice(Choice):
             found |= both > self.budget * (1 + BOUND_SLACK)
         found &= rows[:, None] != columns
         return found if found.any() else None
+
+    @cached_property
+    def _near(self) -> tuple[Index, sparse.csr_array]:
+        """The unit of every feature, and which units are in conflict: blocks of rows ask again."""
+        names, unit_of = np.unique(self.units, return_inverse=True)
+        pairs = unit_of[np.concatenate([self.conflicts, self.conflicts[:, ::-1]])]
+        entries = np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])
+        return unit_of, sparse.csr_array(entries, shape=(names.size, names.size))
 
     def linear_limits(self) -> LinearLimits:
         """See `Choice.linear_limits`: numbers, costs, groups, and cliques of conflicts."""
