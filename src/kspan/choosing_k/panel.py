@@ -12,8 +12,8 @@ from kspan.covariance import Covariance
 from kspan.problem import RowSparseProblem, RuledChoice
 from kspan.problem.choice import is_count
 from kspan.problem.copies import correlated_pairs
-from kspan.problem.problems import require_sizes
 from kspan.problem.rules import is_missing
+from kspan.problem.shared_features import require_sizes
 
 # A value for each feature, in their order or by name.
 ByFeature = Sequence[Any] | Mapping[str, Any]
