@@ -109,8 +109,8 @@ def test_every_page_is_looked_at():
         assert found <= known, page.name
 
 
-# The first is README's picture, and computes for long.
-LONG = ("plot_breast_cancer",)
+# The first is README's picture; the second needs its five seconds, or there is no proof to show.
+LONG = ("plot_breast_cancer", "plot_word_forms")
 
 
 @pytest.mark.parametrize(

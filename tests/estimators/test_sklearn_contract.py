@@ -57,7 +57,7 @@ def quick():
         ElementSparsePCA(solver_options=SMALL_BUDGET),
         ElementSparsePCA(solver="gpower-l1-block"),
         ElementSparsePCA(solver="tpower", certify="fast", scale=True),
-        ElementSparsePCA(solver="exact", deflation="schur"),
+        ElementSparsePCA(1, solver="exact", deflation="schur"),
         NonnegativeSparsePCA(),
         NonnegativeSparsePCA(solver="em", certify="fast", scale=True, missing="mean"),
     ]
