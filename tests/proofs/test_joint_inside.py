@@ -31,7 +31,15 @@ from kspan.proofs.search.prover import ProofOptions
 from kspan.proofs.search.tree_state import Budgets
 from kspan.solving import prove_point
 from tests.effort import examples
-from tests.proofs.helpers import JUNK, changed, leaves
+from tests.proofs.forging import (
+    NOTHING,
+    claiming_little,
+    forged,
+    refused_or_true,
+    tree_factor,
+    with_junk,
+)
+from tests.proofs.helpers import JUNK
 from tests.proofs.test_joint_enumeration import (
     COUNTS,
     KINDS,
@@ -40,7 +48,6 @@ from tests.proofs.test_joint_enumeration import (
     matrix,
     patterns_of,
 )
-from tests.proofs.test_joint_forged import NOTHING, forged, refused_or_true
 
 # Few features inside at first, and as many as it takes; or never more than some.
 GROWING = Budgets(pattern_limit=0, least_inside=1, inside_iter=15, max_nodes=200)
@@ -361,23 +368,14 @@ TREES = {
 
 @cache
 def small_tree(name):
-    """A problem, what is reached there, and a certificate that claims next to nothing."""
     d, r, seed, counts = TREES[name]
-    rng = np.random.default_rng(seed)
-    F = rng.standard_normal((d, 2)) @ rng.standard_normal((2, d)) + rng.standard_normal((d, d))
+    F = tree_factor(d, seed)
     F[:, 5:] *= 0.2  # these need not be relaxed
-    A = F.T @ F
-    problem = counted(A, r, counts)
+    problem = counted(F.T @ F, r, counts)
     honest = proved(problem, "exact", replace(FEW, dense_limit=5, pattern_root_iter=30))
     assert isinstance(honest.witness, InsideTreeWitness)
     assert honest.witness.inside.size < d
-    support = np.sort(np.argsort(np.diag(A))[:r])
-    modest = forged(
-        honest, support=support, weights=np.eye(r), upper=100 * float(np.trace(A)),
-        lower=problem.claimed_value(support, np.eye(r)), proved_in=NOTHING, proved_out=NOTHING,
-    )  # fmt: skip
-    verify(problem, modest)
-    return problem, interval(A, problem.patterns)[0] * float(np.diag(A).max()), modest
+    return claiming_little(problem, honest)
 
 
 @pytest.mark.parametrize("name", TREES)
@@ -397,12 +395,7 @@ def test_other_features_inside_give_an_error_or_a_true_bound(name):
 @given(st.data())
 def test_junk_anywhere_gives_a_clear_error_or_a_true_bound(data):
     problem, best, certificate = small_tree(data.draw(st.sampled_from(sorted(TREES))))
-    path, value = data.draw(st.sampled_from(list(leaves(certificate.witness))))
-    kinds = [*JUNK]
-    if isinstance(value, np.ndarray):
-        kinds += [value[:-1], value[::-1], -value, 2 * value, 0.5 * value, value + 1]
-    junk = data.draw(st.sampled_from(kinds))
-    refused_or_true(problem, best, certificate, changed(certificate.witness, path, junk))
+    refused_or_true(problem, best, certificate, with_junk(data, certificate.witness))
 
 
 @pytest.mark.parametrize("name", TREES)
