@@ -69,7 +69,7 @@ def folder(tmp_path, monkeypatch):
 def own_data():
     """What readers have where a page does not say where it comes from."""
     rng = np.random.default_rng(1)
-    rows = rng.standard_normal((120, 30)) * rng.uniform(0.5, 2.0, 30)
+    rows = rng.standard_normal((120, 20)) * rng.uniform(0.5, 2.0, 20)
     return {"X": rows, "blocks": [rows[:40], rows[40:80]], "last_block": rows[80:]}
 
 

@@ -41,7 +41,9 @@ def after(A, loadings, kind):
 
 
 @pytest.mark.parametrize("kind", DEFLATIONS)
-@pytest.mark.parametrize("name", DATA)
+@pytest.mark.parametrize(
+    "name", ["pitprops", "wine", pytest.param("breast cancer", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("k", [*(pytest.param(k, marks=pytest.mark.slow) for k in (2, 4)), 7])
 def test_no_other_method_finds_a_better_component(name, kind, k):
     A, m = DATA[name](), 3
