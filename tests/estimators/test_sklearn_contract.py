@@ -72,6 +72,8 @@ PARAMETERS = {
     "n_components": 3,
     "n_features_to_select": 5,
     "explained_share": 0.75,
+    "criterion": "represent",
+    "ridge": 0.01,
     "solver": "ipu",
     "init": "random",
     "include": [1],

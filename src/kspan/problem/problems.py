@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kspan.arrays import FloatArray, Index, Mask
+from kspan.arrays import FloatArray, Index
 from kspan.covariance import Covariance
 from kspan.linalg.eigen import leading_stack
 from kspan.linalg.nonnegative import best_on_support

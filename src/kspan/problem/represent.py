@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -75,7 +74,7 @@ class RepresentProblem(SharedFeatures):
         ridge: float = RIDGE,
     ):
         super().__init__(covariance, n_components, n_features_to_select, include, exclude)
-        if not isinstance(ridge, Real) or isinstance(ridge, bool) or not 0 <= ridge < np.inf:
+        if isinstance(ridge, bool | str) or not 0 <= ridge < np.inf:
             raise ValueError(f"ridge must be a number, zero or more, got {ridge!r}.")
         object.__setattr__(self, "ridge", float(ridge))
 

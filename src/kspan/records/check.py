@@ -477,7 +477,9 @@ class Check:
     def problem_at(self, k: int | None) -> RowSparseProblem:
         """Return the problem with k features, or with as many as rules allow."""
         asked, panel = self.record.parameters, self.panel
-        forced = {"include": asked["include"] or (), "exclude": asked["exclude"] or ()}
+        forced: dict[str, Any] = {
+            "include": asked["include"] or (), "exclude": asked["exclude"] or (),
+        }  # fmt: skip
         if panel.is_plain:
             return panel.problem(self.covariance, self.m, k, **forced)
         try:

@@ -2,8 +2,8 @@ r"""Ways to a better support under rules about which features go together.
 
 A swap of two features may break a rule, and a better support may have another number of features.
 So a feature comes in (or goes), and the choice is made anew with scores that keep what is there:
-first the new one, then the chosen features by what they are worth as far as the rules let them, then
-others by what they would add. What comes out is tried exactly.
+first the new one, then the chosen features by what they are worth as far as the rules let them,
+then others by what they would add. What comes out is tried exactly.
 
 Guarantee: every accepted step raises the objective. Not from a paper.
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from kspan.arrays import FloatArray, Index
+from kspan.arrays import FloatArray, Index, Mask
 from kspan.linalg.rounding import IMPROVEMENT
 from kspan.linalg.selection import top_k
 from kspan.problem import Candidate, Choice
@@ -70,7 +70,7 @@ def neighbours(choice: Choice, support: Index, keys: FloatArray, n_trials: int) 
 
 
 def insertion_keys(
-    added: FloatArray, worth: FloatArray, support: Index, varies: FloatArray
+    added: FloatArray, worth: FloatArray, support: Index, varies: Mask
 ) -> FloatArray:
     """Return scores: above two for what is there, below one for others, negative for constants.
 

@@ -12,8 +12,8 @@ feature j brings the direction :math:`A'_j/\sqrt{a'_{jj} + noise_j}`, so that
   has *at least*: a step that gains in it gains in the objective.
 
 Without feature i of S, :math:`A'` is :math:`A' + v_iv_i'` with :math:`v_i = A_{:S}w_i`, where
-:math:`w_i` is column i of :math:`(K_{SS} + noise)^{-1}` over the root of its diagonal entry. All pairs
-(i out, j in) follow from products of (n×k) and (k×k) matrices.
+:math:`w_i` is column i of :math:`(K_{SS} + noise)^{-1}` over the root of its diagonal entry. All
+pairs (i out, j in) follow from products of (n×k) and (k×k) matrices.
 """
 
 from dataclasses import dataclass
@@ -39,8 +39,8 @@ class Target:
         if point.support.size <= m:
             return cls(None)
         told = point.variances > 1e-14 * point.variances[0]
-        _, H = pool.columns(point.support)
-        return cls(H @ (point.weights[:, told] / np.sqrt(point.variances[told])))
+        weights = point.weights[:, told] / np.sqrt(point.variances[told])
+        return cls(pool.squared(point.support, weights))
 
 
 def fitted(pool: Pool, places: Index, m: int) -> Candidate:
@@ -64,7 +64,8 @@ class Growing:
         self.pool = pool
         self.places: list[int] = []
         self.left = pool.variances.copy()  # the diagonal of A'
-        self.F, self.AF = np.zeros((n, most)), np.zeros((n, most))
+        self.F = np.zeros((n, most))
+        self.AF = np.zeros((n, most if target.N is None else 0))
         self.N = None if target.N is None else target.N.copy()
         self.told = pool.squares.copy()  # ‖A'_j‖², where everything is the target
         self.inner = np.zeros((most, most))  # F'F over all features
@@ -88,19 +89,20 @@ class Growing:
         pivot = self.left[place] + pool.noise[place]
         if not pivot > DEPENDENT * pool.variances[place]:
             return  # it says nothing new; its column stays zero
-        K, H = pool.columns(np.array([place]))
-        f, af, root = self.F[place, :s].copy(), self.AF[place, :s].copy(), np.sqrt(pivot)
-        w = (K[:, 0] - self.F[:, :s] @ f) / root
-        aw = (H[:, 0] - self.AF[:, :s] @ f) / root
+        column, one = np.array([place]), np.ones((1, 1))
+        f, root = self.F[place, :s].copy(), np.sqrt(pivot)
+        w = (pool.covariances(column, one)[:, 0] - self.F[:, :s] @ f) / root
         if self.N is None:
+            aw = (pool.squared(column, one)[:, 0] - self.AF[:, :s] @ f) / root
             # F'w and w'w over all features, in the pool or not.
-            fw = (af - self.inner[:s, :s] @ f) / root
+            fw = (self.AF[place, :s] - self.inner[:s, :s] @ f) / root
+            self.AF[:, s] = aw
             ww = max(self.told[place], 0.0) / pivot
             self.told -= 2 * w * (aw - self.F[:, :s] @ fw) - ww * w * w
             self.inner[s, :s], self.inner[:s, s], self.inner[s, s] = fw, fw, ww
         else:
             self.N -= np.outer(w, self.N[place] / root)
-        self.F[:, s], self.AF[:, s] = w, aw
+        self.F[:, s] = w
         self.left = np.maximum(self.left - w * w, 0.0)
 
 
@@ -132,28 +134,23 @@ def exchanges(pool: Pool, places: Index, target: Target, coming: Mask, most: int
     coming : (n,) which features may come in
     most : how many of those that add most are paired with all that could go
     """
-    K, H = pool.columns(places)
-    inside = pool.with_noise(K[places], places)
+    inside, H = pool.blocks(places)
     T = whitened(inside)  # K^-1 = TT', on features that do not depend on others
-    F, AF = K @ T, H @ T
+    F = pool.covariances(places, T)
     left = np.maximum(pool.variances - np.einsum("ij,ij->i", F, F), 0.0)
     bottom = left + pool.noise
     usable = (bottom > DEPENDENT * pool.variances) & (pool.variances > 0)
     # What a chosen feature is worth: its column of the inverse, as a direction.
     weight = np.sqrt(np.maximum(np.einsum("ij,ij->i", T, T), 1e-300))
     out = T @ (T.T / weight)  # columns w_i
-    dependent = ~T.any(axis=1)
-    out[:, dependent] = 0.0
-    V = K @ out
+    out[:, ~T.any(axis=1)] = 0.0
     if target.N is None:
-        inner = T.T @ H[places] @ T
-        FV = T.T @ (H[places] @ out)  # F'v over all features
+        AF = pool.squared(places, T)
         top = pool.squares - 2 * np.einsum("ij,ij->i", AF, F)
-        top += np.einsum("ij,ij->i", F @ inner, F)
-        losses = np.einsum("ij,ij->j", out, H[places] @ out)
+        top += np.einsum("ij,ij->i", F @ (T.T @ H @ T), F)
+        losses = np.einsum("ij,ij->j", out, H @ out)
     else:
-        told = T.T @ target.N[places]
-        N = target.N - F @ told
+        N = target.N - F @ (T.T @ target.N[places])
         top = np.einsum("ij,ij->i", N, N)
         turn = out.T @ target.N[places]  # τ_i, one row for each chosen feature
         losses = np.einsum("ij,ij->i", turn, turn)
@@ -163,10 +160,11 @@ def exchanges(pool: Pool, places: Index, target: Target, coming: Mask, most: int
     keys = np.where(coming & usable, gains, -1.0)
     ins = top_k(keys, min(most, int((keys >= 0).sum())))
     if target.N is None:
-        cross = H[ins] @ out - F[ins] @ FV
+        # A'v_i, with F'v_i over all features.
+        cross = pool.squared(places, out, ins) - F[ins] @ (T.T @ (H @ out))
     else:
         cross = N[ins] @ turn.T
-    v = V[ins]
+    v = pool.covariances(places, out, ins)
     numerators = top[ins, None] + 2 * v * cross + v * v * losses
     swaps = numerators / (bottom[ins, None] + v * v) - losses
     return Exchanges(gains, losses, ins, swaps)

@@ -1,10 +1,10 @@
 r"""The features that a search chooses from, and what it has to know of them.
 
-For features S of the pool, the columns ``K[:, S]`` of A and ``H[:, S]`` of A² (the squared
-covariances with *all* features, in the pool or not), on the rows of the pool, say all that a search
-needs. There are three ways to have them:
+K is A, and H is A² (the squared covariances with *all* features, in the pool or not), on the
+features of the pool. Products of their columns with few vectors say all that a search needs. There
+are three ways to have them:
 
-- wide data: from the samples, ``X'X_S`` and ``X'(XX')X_S``; nothing is of the size d×d;
+- wide data: from the samples, ``X'(X_S w)`` and ``X'(XX')(X_S w)``; nothing is of the size d×d;
 - up to `MOST_IN_MATRIX` features: both matrices are formed, once;
 - else, and where reads are costly: the same for as many candidates, by one pass over the data.
   They are those that tell most about the leading principal components, one feature at a time.
@@ -19,10 +19,12 @@ from kspan.arrays import FloatArray, Index
 from kspan.linalg.selection import top_k
 from kspan.problem import Choice, RepresentProblem
 
+ALL = slice(None)
+
 # Features whose matrices are formed: 2 × 32 MB.
 MOST_IN_MATRIX = 2000
 
-# Candidates of data whose reads are costly: this many times k, between these limits.
+# Candidates, where they are not all: this many times k, between this limit and the one above.
 PER_FEATURE, FEWEST = 6, 500
 
 # Numbers of columns of A, and of a dense copy of wide data, that may be in memory: 1.6 GB.
@@ -48,8 +50,14 @@ class Pool(ABC):
     squares: FloatArray
 
     @abstractmethod
-    def columns(self, places: Index) -> tuple[FloatArray, FloatArray]:
-        """Return the columns of K (without noise) and of H at some places, as new arrays."""
+    def covariances(
+        self, places: Index, weights: FloatArray, rows: Index | slice = ALL
+    ) -> FloatArray:
+        """Return ``K[rows, places] weights``: covariances with scores, without noise."""
+
+    @abstractmethod
+    def squared(self, places: Index, weights: FloatArray, rows: Index | slice = ALL) -> FloatArray:
+        """Return ``H[rows, places] weights``."""
 
     @abstractmethod
     def blocks(self, places: Index) -> tuple[FloatArray, FloatArray]:
@@ -69,9 +77,15 @@ class MatrixPool(Pool):
     K: FloatArray
     H: FloatArray
 
-    def columns(self, places: Index) -> tuple[FloatArray, FloatArray]:
-        """See `Pool.columns`."""
-        return self.K[:, places], self.H[:, places]
+    def covariances(
+        self, places: Index, weights: FloatArray, rows: Index | slice = ALL
+    ) -> FloatArray:
+        """See `Pool.covariances`."""
+        return self.K[:, places][rows] @ weights
+
+    def squared(self, places: Index, weights: FloatArray, rows: Index | slice = ALL) -> FloatArray:
+        """See `Pool.squared`."""
+        return self.H[:, places][rows] @ weights
 
     def blocks(self, places: Index) -> tuple[FloatArray, FloatArray]:
         """See `Pool.blocks`."""
@@ -86,10 +100,15 @@ class SamplePool(Pool):
     X: FloatArray
     gram: FloatArray
 
-    def columns(self, places: Index) -> tuple[FloatArray, FloatArray]:
-        """See `Pool.columns`."""
-        some = self.X[:, places]
-        return self.X.T @ some, self.X.T @ (self.gram @ some)
+    def covariances(
+        self, places: Index, weights: FloatArray, rows: Index | slice = ALL
+    ) -> FloatArray:
+        """See `Pool.covariances`."""
+        return self.X[:, rows].T @ (self.X[:, places] @ weights)
+
+    def squared(self, places: Index, weights: FloatArray, rows: Index | slice = ALL) -> FloatArray:
+        """See `Pool.squared`."""
+        return self.X[:, rows].T @ (self.gram @ (self.X[:, places] @ weights))
 
     def blocks(self, places: Index) -> tuple[FloatArray, FloatArray]:
         """See `Pool.blocks`."""
@@ -114,9 +133,7 @@ def pool_of(problem: RepresentProblem) -> Pool:
         features = candidates(problem, most)
     C = covariance.columns(features) / scale
     K, H = C[features], C.T @ C
-    return MatrixPool(
-        features, *_about(problem, features), np.diagonal(H).copy(), (K + K.T) / 2, H
-    )
+    return MatrixPool(features, *_about(problem, features), np.diagonal(H).copy(), (K + K.T) / 2, H)
 
 
 def _about(problem: RepresentProblem, features: Index) -> tuple[Choice, FloatArray, FloatArray]:
@@ -129,10 +146,10 @@ def _about(problem: RepresentProblem, features: Index) -> tuple[Choice, FloatArr
 def _most_candidates(problem: RepresentProblem) -> int:
     """Return how many features a pool with matrices may have."""
     k, d = problem.choice.size, problem.n_features
-    fits = max(MOST_NUMBERS // d, 2 * k)
-    if problem.covariance.reads_are_costly:
-        return int(min(max(FEWEST, PER_FEATURE * k), max(MOST_IN_MATRIX, 2 * k), fits))
-    return int(min(max(MOST_IN_MATRIX, 2 * k), fits))
+    if d <= MOST_IN_MATRIX and not problem.covariance.reads_are_costly:
+        return d
+    most = int(np.clip(PER_FEATURE * k, FEWEST, max(MOST_IN_MATRIX, 2 * k)))
+    return min(most, max(MOST_NUMBERS // d, 2 * k))
 
 
 def candidates(problem: RepresentProblem, count: int) -> Index:

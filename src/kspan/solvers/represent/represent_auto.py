@@ -17,6 +17,7 @@ Guarantee: never worse than `forward`, the largest loadings and the largest vari
 candidates, where there are too many features).
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,8 +40,12 @@ MOST_IN = 1024
 # Swaps that are tried exactly in a sweep; of large choices fewer.
 TRIALS, FEW_TRIALS, LARGE = 16, 6, 64
 
-# Below this share of what m principal components explain, nothing is left to gain.
-NOTHING = 1e-9
+# When this share of what m principal components explain is missing, nothing is left to gain; where
+# a sweep costs next to nothing (few features, times those chosen) a smaller one.
+NOTHING, NEXT_TO_NOTHING, QUICK = 1e-5, 1e-9, 20_000
+
+# A sweep that gains less than this share, and of what is missing less than the other, is the last.
+LITTLE, LITTLE_OF_MISSING = 1e-6, 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +55,9 @@ class RepresentAuto(RepresentMethod):
     Parameters
     ----------
     n_restarts : int, optional
-        Random starts. By default 2000 / k, between 2 and 24.
+        Random starts. By default 400 / k, between 2 and 10.
     n_kicks : int, optional
-        Random exchanges of the best choice. By default as many.
+        Random exchanges of the best choice. By default four times as many.
     max_sweeps : int
         Rounds of swaps from each start.
     """
@@ -88,11 +93,11 @@ class RepresentAuto(RepresentMethod):
         problem, pool, monitor = search.problem, search.pool, search.monitor
         if not pool.choice.has_options:  # nothing to choose
             return
-        few = int(np.clip(2000 // problem.choice.size, 2, 24))
+        few = int(np.clip(400 // problem.choice.size, 2, 10))
         n_restarts = few if self.n_restarts is None else self.n_restarts
-        n_kicks = few if self.n_kicks is None else self.n_kicks
+        n_kicks = 4 * few if self.n_kicks is None else self.n_kicks
         target = first_target(problem, pool)
-        starts = [lambda: grown(pool, target, monitor)]
+        starts: list[Callable[[], Index]] = [lambda: grown(pool, target, monitor)]
         if target.N is None:
             # Of m = k the leading components are a target too.
             pairs = problem.covariance.leading(problem.n_components)
@@ -107,20 +112,23 @@ class RepresentAuto(RepresentMethod):
             lambda: pool.choice.select(loadings),
             lambda: search.best.support,  # the largest variances, at first
         ]
+        ends = []
         for start in starts:
-            if search.is_done:
+            if monitor.out_of_time():
                 return
-            search.climb(start(), self.max_sweeps)
+            ends.append(search.begin(start()))
+        for end in sorted(ends, key=lambda end: -end.objective):
+            search.climb(end, self.max_sweeps)
         for _ in range(n_restarts):
             if search.is_done:
                 return
             some = random_few(pool.choice, loadings, rng)
-            search.climb(grown(pool, target, monitor, some), self.max_sweeps)
+            search.climb(search.begin(grown(pool, target, monitor, some)), self.max_sweeps)
         for _ in range(n_kicks):
             if search.is_done:
                 return
-            kick = pool.choice.exchange(search.best.support, rng, pool.variances > 0)
-            search.climb(kick, self.max_sweeps)
+            kick = kicked(pool, search.best.support, rng)
+            search.climb(search.begin(kick), self.max_sweeps)
 
 
 def random_few(choice: Choice, scores: FloatArray, rng: np.random.Generator) -> Index:
@@ -140,6 +148,19 @@ def random_few(choice: Choice, scores: FloatArray, rng: np.random.Generator) -> 
                 choice = tried
                 kept.append(int(place))
     return np.array(kept, dtype=np.intp)
+
+
+def kicked(pool: Pool, support: Index, rng: np.random.Generator) -> Index:
+    """Exchange a few features at random, two to a quarter of them; under rules a third."""
+    choice, varies = pool.choice, pool.variances > 0
+    if choice.has_rules:
+        return choice.exchange(support, rng, varies)
+    free, others = support[choice.leaving(support)], np.flatnonzero(choice.coming(support) & varies)
+    count = int(rng.integers(2, max(3, free.size // 4 + 1)))
+    count = min(count, free.size, others.size)
+    gone = rng.choice(free, count, replace=False)
+    come = rng.choice(others, count, replace=False)
+    return np.sort(np.append(np.setdiff1d(support, gone), come))
 
 
 class Search:
@@ -163,13 +184,21 @@ class Search:
     @property
     def is_done(self) -> bool:
         """Whether time is up, or nothing is left to gain."""
-        enough = self.best.objective >= (1 - NOTHING) * self.most
+        quick = self.pool.features.size * self.problem.choice.size <= QUICK
+        nothing = NEXT_TO_NOTHING if quick else NOTHING
+        enough = self.best.objective >= (1 - nothing) * self.most
         return enough or self.monitor.out_of_time()
 
-    def climb(self, places: Index, max_sweeps: int) -> None:
-        """Swap until no swap helps, or one of the earlier ends is met."""
+    def begin(self, places: Index) -> Candidate:
+        """Return the best point on a start."""
         point = fitted(self.pool, places, self.m)
         self._keep(point)
+        return point
+
+    def climb(self, point: Candidate, max_sweeps: int) -> None:
+        """Swap until no swap helps, or one of the earlier ends is met."""
+        if self.is_done:
+            return
         if self.pool.choice.has_rules:
             point, _ = improve_by_insertions(
                 self.pool.choice, point, self._fitted_all, self._keys, max_sweeps=max_sweeps,
@@ -185,8 +214,12 @@ class Search:
                 better = self.sweep(point)
                 if better is None:
                     break
+                gained = better.objective - point.objective
                 point = better
                 self._keep(point)
+                missing = max(self.most - point.objective, 0.0)
+                if gained < min(LITTLE * point.objective, LITTLE_OF_MISSING * missing):
+                    break
         self._ends.add(point.support.tobytes())
         self.history.append(self.best.objective * self.problem.scale)
         self.monitor.report(self.history[-1])
@@ -217,15 +250,13 @@ class Search:
         target = Target.at(self.pool, point, self.m)
         return exchanges(self.pool, point.support, target, coming, MOST_IN)
 
-    def _fitted_all(self, supports: list[Index]) -> list[Candidate]:
+    def _fitted_all(self, supports: Sequence[Index]) -> list[Candidate]:
         return [fitted(self.pool, support, self.m) for support in supports]
 
     def _keys(self, point: Candidate) -> FloatArray:
         """Return scores for insertions: what features would add, and what they are worth."""
         found = self._exchanges(point)
-        return insertion_keys(
-            found.gains, found.losses, point.support, self.pool.variances > 0
-        )
+        return insertion_keys(found.gains, found.losses, point.support, self.pool.variances > 0)
 
     def _keep(self, point: Candidate) -> None:
         if point.objective > self.best.objective:
@@ -242,3 +273,24 @@ def _best_pairs(swaps: FloatArray, count: int) -> list[tuple[int, int]]:
     best = top_k(swaps[rows, columns], count)
     best = best[np.argsort(-swaps[rows[best], columns[best]], kind="stable")]
     return [(int(rows[place]), int(columns[place])) for place in best]
+
+
+def improved(
+    problem: RepresentProblem, scores: FloatArray, choice: Choice, monitor: Monitor
+) -> Index:
+    """Turn a relaxed selection into a support: the best scores, then swaps.
+
+    Parameters
+    ----------
+    problem : RepresentProblem
+    scores : (d,) nonnegative
+    choice : what is left of the problem's, when a search has cut it down
+    monitor : asked whether to stop
+    """
+    inside = problem.changed(choice=choice)
+    pool = pool_of(inside)
+    places = pool.choice.select(np.maximum(scores[pool.features], 0.0))
+    point = fitted(pool, places, problem.n_components)
+    search = Search(inside, pool, point, monitor.inner(quiet=True))
+    search.climb(point, max_sweeps=20)
+    return pool.features[search.best.support]
