@@ -80,6 +80,14 @@ def test_every_row_at_k_has_what_its_features_tell_and_nobody_tells_more_than_pc
             assert 0 < row["told"] <= record["sets"][row["data"]]["told by PCA"] * (1 + 1e-9)
 
 
+def test_asked_for_it_kspan_tells_the_most(record):
+    for name, about in record["sets"].items():
+        ours = about["represent"]
+        assert len(ours["support"]) == about["k"]
+        rows = [row for row in table.comparable(record["rows"], name) if row["line"] == "at k"]
+        assert max(row["told"] for row in rows) <= ours["told"] * (1 + 1e-9)
+
+
 def test_every_environment_says_its_versions(record):
     assert set(record["environments"]) == set(ENVIRONMENTS)
     for versions in record["environments"].values():

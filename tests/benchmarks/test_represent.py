@@ -1,4 +1,4 @@
-"""Features that tell all others: what the page claims is what was measured, and the judge is right."""
+"""Features that tell all others: the page claims what was measured, and the judge is right."""
 
 import json
 

@@ -53,12 +53,12 @@ def main() -> None:
     record |= {"machine": machine(), "m": M, "sets": record.get("sets", {})}
     pythons, failures = install(ENVIRONMENTS, options.cache)
     for name in names:
-        rows, most, versions = race(name, pythons, failures, limits, options.cache / "data")
+        rows, about, versions = race(name, pythons, failures, limits, options.cache / "data")
         kept = [row for row in record["rows"] if row["data"] != name]
         record["rows"] = sorted(kept + rows, key=lambda row: list(SETS).index(row["data"]))
         record["environments"] |= versions
         record["sets"][name] = {
-            "title": SETS[name].title, "k": SETS[name].k, "told by PCA": most, **vars(limits),
+            "title": SETS[name].title, "k": SETS[name].k, **about, **vars(limits),
         }  # fmt: skip
         record["sets"] = {name: record["sets"][name] for name in SETS if name in record["sets"]}
         path.write_text(json.dumps(record, indent=1) + "\n")

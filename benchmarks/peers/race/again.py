@@ -2,7 +2,8 @@
 
 Run: ``python -m benchmarks.peers.race.again``. Of every row at k only the one fit that it shows is
 made again, with the setting that the search had found: no search, and no new times. A fit must
-explain what the row says; what does not is left without its second measure, and says so.
+explain what the row says; what does not is left without its second measure, and says so. Adds what
+kspan chooses with ``criterion="represent"``, for the table of README.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from benchmarks.peers.race.entries import ENTRIES
 from benchmarks.peers.race.environments import cache_folder, install
 from benchmarks.peers.race.evaluate import Judge, score
 from benchmarks.peers.race.launch import Limits, run
+from benchmarks.peers.race.meet import representing
 
 CLOSE = 1e-6  # how far the variance of the same fit may be off, relatively
 
@@ -49,6 +51,9 @@ def main() -> None:
         X, path = save(name, options.cache / "data")
         judge = Judge(X, M)
         record["sets"][name]["told by PCA"] = judge.most()
+        record["sets"][name]["represent"] = representing(
+            judge, path, SETS[name].k, pythons["kspan"], Limits()
+        )
         for row in (row for row in rows if row["data"] == name and "told" not in row):
             failure = again(row, judge, path, pythons)
             row.setdefault("told", None)

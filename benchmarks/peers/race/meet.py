@@ -1,6 +1,7 @@
 """One data set: all entries in turn, kspan between them, and the judge's rows."""
 
 import statistics
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,8 @@ def order() -> list[tuple[Entry, str]]:
 
 def race(
     name: str, pythons: dict[str, Path], failures: dict[str, str], limits: Limits, folder: Path
-) -> tuple[list[dict[str, Any]], float, dict[str, dict[str, str]]]:
-    """Return the rows of a data set, what PCA's scores tell, and the versions that were used."""
+) -> tuple[list[dict[str, Any]], dict[str, Any], dict[str, dict[str, str]]]:
+    """Return the rows of a data set, what can be told at most, and the versions that were used."""
     X, path = save(name, folder)
     judge, k = Judge(X, M), SETS[name].k
     rows: dict[tuple[str, str, bool], dict[str, Any]] = {}
@@ -55,7 +56,29 @@ def race(
                 refused.add(entry.name)
             rows[key] = pooled(rows[key], row) if key in rows else row
             _say(rows[key])
-    return list(rows.values()), judge.most(), versions
+    about = {
+        "told by PCA": judge.most(),
+        "represent": representing(judge, path, k, pythons["kspan"], limits),
+    }
+    return list(rows.values()), about, versions
+
+
+def representing(judge: Judge, data: Path, k: int, python: Path, limits: Limits) -> dict[str, Any]:
+    """Return what kspan chooses when asked for what is told, with its time beside that of `ipu`.
+
+    It has another question than the race, so it is no entry of it.
+    """
+    ipu = next(entry for entry in ENTRIES if entry.fit == "kspan_ipu")
+    ours = replace(ipu, name="kspan represent", fit="kspan_represent")
+    times: dict[str, list[float]] = {ipu.name: [], ours.name: []}
+    for entry in (ipu, ours, ipu, ours):
+        outcome = run(python, entry, "at k", data, M, k, limits)
+        times[entry.name] += outcome.record["fits"][0]["times"]
+    scored = score(judge, outcome.found[0], k)
+    return {
+        **{key: scored[key] for key in ("variance", "told", "support")},
+        "times": times[ours.name], "times of ipu": times[ipu.name],
+    }  # fmt: skip
 
 
 def attempt(

@@ -115,7 +115,27 @@ def glance(record: dict[str, Any]) -> str:
             "yes" if entry.is_ours else "no",
         ]  # fmt: skip
         lines.append("| " + " | ".join(cells) + " |")
+        if entry.name == "kspan go":  # the last of ours
+            lines.append(_representing(record, fair))
     return "\n".join(lines)
+
+
+def _representing(record: dict[str, Any], fair: dict[str, list[Row]]) -> str:
+    """Return the line of the criterion that is about the second measure."""
+    shares, told, times = [], [], []
+    for name, about in record["sets"].items():
+        ours = about["represent"]
+        shares.append(ours["variance"] / _of(fair[name], "kspan auto")["variance"])
+        told.append(ours["told"] / about["told by PCA"])
+        # `ipu` of the same run: times of different days are not compared.
+        times.append(statistics.median(ours["times"]) / statistics.median(ours["times of ipu"]))
+    cells = [
+        '**kspan, `criterion="represent"`**', "k", f"{len(shares)} of {len(shares)}",
+        _range([f"{share:.1%}" for share in sorted(shares)]),
+        _range([f"{share:.1%}" for share in sorted(told)]),
+        _range([f"{_two_digits(time)}" for time in sorted(times)]), "no",
+    ]  # fmt: skip
+    return "| " + " | ".join(cells) + " |"
 
 
 def _two_digits(value: float) -> str:
@@ -147,8 +167,9 @@ def markdown(record: dict[str, Any]) -> str:
         f"{m} components that use k features together, on one core. Variances are computed by us, "
         "in float64, from the data. *At k* of a method with a penalty is the best of the fits of a "
         "search; its seconds are those of this one fit. *Front*: nobody with at most k features "
-        "is both as fast and as good. *Told of all features*: what three scores on the same features "
-        "explain of the variance of all features, by linear regression. [What it means](../../../docs/race.md).", "",
+        "is both as fast and as good. *Told of all features*: what three scores on the same "
+        "features explain of the variance of all features, by linear regression. "
+        "[What it means](../../../docs/race.md).", "",
     ]  # fmt: skip
     for name, about in record["sets"].items():
         lines += [

@@ -230,12 +230,12 @@ def markdown(record: dict[str, Any]) -> str:
     machine = record["machine"]
     lines = [
         "# Features chosen on one half of the samples, and the other half", "",
-        f"m = {M}; means over {len(SEEDS)} random halves. Data as `kspan.datasets.load_dataset` gives "
-        "it, centred by the mean of the training half; not scaled, but for the last two columns, where "
-        "the chosen columns are standardised by the training half. The best pick of each column in "
-        "bold; *all features* is no pick, and its first two columns are what PCA does. A dash under "
-        "*told by all k*: not fewer features than training samples. A dash in the last two: no "
-        "labels. How each column is computed is said in `heldout.py`.", "",
+        f"m = {M}; means over {len(SEEDS)} random halves. Data as `kspan.datasets.load_dataset` "
+        "gives it, centred by the mean of the training half; not scaled, but for the last two "
+        "columns, where the chosen columns are standardised by the training half. The best pick of "
+        "each column in bold; *all features* is no pick, and its first two columns are what PCA "
+        "does. A dash under *told by all k*: not fewer features than training samples. A dash in "
+        "the last two: no labels. How each column is computed is said in `heldout.py`.", "",
         summary(record), "",
         f"Python {machine['python']}, {machine['processor']}, {machine['date']}; "
         + ", ".join(f"{key} {value}" for key, value in machine["versions"].items()) + ".", "",

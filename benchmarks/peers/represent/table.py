@@ -87,8 +87,8 @@ def outcome(record: dict[str, Any]) -> str:
     gaps = [_gap(record, task) for task in free]
     late = [task for task in free if slower(record, task)]
     text = (
-        f'Of {len(free)} tasks with fewer features than the rank, `criterion="represent"` tells more '
-        f"than every peer in {verdicts.count('more')}, as much as the best of them in "
+        f'Of {len(free)} tasks with fewer features than the rank, `criterion="represent"` tells '
+        f"more than every peer in {verdicts.count('more')}, as much as the best of them in "
         f"{verdicts.count('same')}, and less in {verdicts.count('less')}. What it misses of PCA on "
         f"all features is {min(gaps):.2g} to {max(gaps):.2g} of it. "
     )
@@ -98,8 +98,8 @@ def outcome(record: dict[str, Any]) -> str:
         else f"In {len(late)} of them a peer that takes more than a second is faster."
     )
     return text + (
-        f" In the other {len(settled)} tasks k is not below the rank: whoever chooses features that "
-        "span the samples is level with PCA."
+        f" In the other {len(settled)} tasks k is not below the rank: whoever chooses features "
+        "that span the samples is level with PCA."
     )
 
 
@@ -115,10 +115,10 @@ def markdown(record: dict[str, Any]) -> str:
     """Return all tasks, with shares, seconds, and why an answer is missing."""
     lines = [
         "# How much of a whole table can be told from k of its features", "",
-        "The share of the variance of **all** features that the best m combinations of the k chosen "
-        "ones explain by linear regression. Data as `kspan.datasets.load_dataset` gives it, centred, "
-        "neither scaled nor transformed. We compute every share from the chosen features and the "
-        "data, in float64, with numpy. Seconds are medians of one to ten fits on one core. "
+        "The share of the variance of **all** features that the best m combinations of the k "
+        "chosen ones explain by linear regression. Data as `kspan.datasets.load_dataset` gives it, "
+        "centred, neither scaled nor transformed. We compute every share from the chosen features and "
+        "the data, in float64, with numpy. Seconds are medians of one to ten fits on one core. "
         "[What it means](../../../docs/which_question.md).", "",
         outcome(record), "",
         "| data | m | k | PCA | kspan represent | misses of PCA | seconds | best peer | its share "
