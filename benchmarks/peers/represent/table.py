@@ -115,11 +115,11 @@ def markdown(record: dict[str, Any]) -> str:
     """Return all tasks, with shares, seconds, and why an answer is missing."""
     lines = [
         "# How much of a whole table can be told from k of its features", "",
-        "The share of the variance of **all** features that the best m combinations of the k "
-        "chosen ones explain by linear regression. Data as `kspan.datasets.load_dataset` gives it, "
-        "centred, neither scaled nor transformed. We compute every share from the chosen features and "
-        "the data, in float64, with numpy. Seconds are medians of one to ten fits on one core. "
-        "[What it means](../../../docs/which_question.md).", "",
+        "The share of the variance of **all** features that the best m combinations of the "
+        "k chosen ones explain by linear regression. Data as `kspan.datasets.load_dataset` "
+        "gives it, centred, neither scaled nor transformed. We compute every share from the "
+        "chosen features and the data, in float64, with numpy. Seconds are medians of one "
+        "to ten fits on one core. [What it means](../../../docs/which_question.md).", "",
         outcome(record), "",
         "| data | m | k | PCA | kspan represent | misses of PCA | seconds | best peer | its share "
         "| its seconds | kspan tells | faster peers above a second |",
