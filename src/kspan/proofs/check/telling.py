@@ -47,7 +47,6 @@ import scipy.linalg
 
 from kspan.arrays import FloatArray, Index, Mask
 from kspan.linalg.rounding import UNIT
-from kspan.linalg.subset_scan import NOTHING, add_feature, scan_after
 from kspan.problem import Choice, RepresentProblem
 from kspan.proofs.check.bounds import (
     Bound,
@@ -66,6 +65,9 @@ MAX_SCANNED = 2e11
 
 # Features whose covariances a scan keeps, a few times over.
 MAX_IN_MATRIX = 2500
+
+# Of two features one is a copy, when this share of their variances is left.
+NOTHING = 1e-13
 
 
 class TellingWitness(Witness):
@@ -499,6 +501,8 @@ def scanned(
     value : in units of the scale
     stop : asked between features
     """
+    from kspan.linalg.subset_scan import add_feature, scan_after  # compiled when it is used
+
     need(is_scannable(problem), "witness: there is too much to try")
     choice = problem.choice
     known.slack(1, choice)  # features may not depend on each other
