@@ -98,8 +98,8 @@ class SparseDataCovariance(InMemoryCovariance):
 
         With rows b_i = x_i/s and c = μ/s it is :math:`(b_i - c)'(b_j - c)`. A sum of p products is
         off by (p + 8)u times that of their sizes, so that the Frobenius norm is off by as much
-        times :math:`\sum_i (\|b_i\| + \|c\|)^2`. A mean that is off adds to A, and so is harmless in
-        upper bounds.
+        times :math:`\sum_i (\|b_i\| + \|c\|)^2`. A mean that is off adds to A, and so is harmless
+        in upper bounds.
         """
         self.n_passes += 1
         self.n_grams += 1

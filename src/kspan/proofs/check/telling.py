@@ -273,8 +273,8 @@ class SampleSpectrumWitness(TellingWitness):
     r"""What m principal components explain, of many features and many samples.
 
     If :math:`G \preceq σI + Q(Θ - σ)_+Q'`, then the m largest eigenvalues of G are no more than mσ
-    and :math:`\sum (θ_i - σ)_+ \|q_i\|^2`. That it is so is shown by Cholesky's method, which succeeds
-    only if the difference is positive semidefinite but for (n + 2)u times its trace.
+    and :math:`\sum (θ_i - σ)_+ \|q_i\|^2`. That it is so is shown by Cholesky's method, which
+    succeeds only if the difference is positive semidefinite but for (n + 2)u times its trace.
     """
 
     label: ClassVar[str] = "principal components"
