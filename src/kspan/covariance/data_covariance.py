@@ -1,7 +1,7 @@
 """The covariance of data: centred and scaled implicitly, never formed when the data is wide."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, Self
 
@@ -369,6 +369,17 @@ class InMemoryCovariance(DataCovariance):
     def _centred_product(self, w: FloatArray) -> FloatArray:
         parts = {"mean": self.mean, "rest": self.rest, "scale": self.scale}
         return centred_product(self.X, self._roots, W=w, **parts)
+
+    def products_within(
+        self, support: Index, weights_for: Callable[[FloatArray], FloatArray]
+    ) -> FloatArray:
+        """See `Covariance.products_within`: the columns are taken once, for both products."""
+        if self._gram is not None:
+            return super().products_within(support, weights_for)
+        # Each number is centred by itself here, and in float64 whatever the data is.
+        root = np.sqrt(self.divisor)
+        columns = self._by_roots(self.scores(np.eye(support.size), support)) / root
+        return self.back(self._by_roots(columns @ weights_for(columns.T @ columns)) / root)
 
     def restrict(self, support: Index) -> Covariance:
         """Return the covariance of the chosen features: from A if it is formed, else a copy."""

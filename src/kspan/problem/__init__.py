@@ -11,6 +11,7 @@ from kspan.problem.problems import (
     explained_at_least,
 )
 from kspan.problem.rules import RuledChoice
+from kspan.problem.shares import VarianceShares, shares_along, variance_shares
 from kspan.problem.solution import Candidate, LoadingsSolution, Solution, adjusted_variances
 
 __all__ = [
@@ -25,8 +26,11 @@ __all__ = [
     "RuledChoice",
     "Solution",
     "StiefelProblem",
+    "VarianceShares",
     "adjusted_variances",
     "default_nonzero_coefs",
     "explained_at_least",
     "require_count",
+    "shares_along",
+    "variance_shares",
 ]
