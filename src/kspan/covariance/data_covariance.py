@@ -358,6 +358,17 @@ class InMemoryCovariance(DataCovariance):
     def _sample_products(self) -> FloatArray:
         """Return ``(X - 1μ')D⁻²(X - 1μ')'``, an n×n matrix, without weights."""
 
+    @abstractmethod
+    def _standard(self, support: Index) -> FloatArray:
+        """Return some columns, centred and scaled, in float64."""
+
+    def _standardised(self, part: FloatArray, support: Index) -> FloatArray:
+        """Centre and scale dense columns, in place."""
+        part -= self.mean[support]
+        part -= self.rest[support]
+        part /= self.scale[support]
+        return part
+
     def _times(self, W: FloatArray, support: Index | None) -> FloatArray:
         if support is not None:
             W = placed(W, support, self.n_features)
@@ -376,9 +387,9 @@ class InMemoryCovariance(DataCovariance):
         """See `Covariance.products_within`: the columns are taken once, for both products."""
         if self._gram is not None:
             return super().products_within(support, weights_for)
-        # Each number is centred by itself here, and in float64 whatever the data is.
+        self.n_passes += 1
         root = np.sqrt(self.divisor)
-        columns = self._by_roots(self.scores(np.eye(support.size), support)) / root
+        columns = self._by_roots(self._standard(support)) / root
         return self.back(self._by_roots(columns @ weights_for(columns.T @ columns)) / root)
 
     def restrict(self, support: Index) -> Covariance:
