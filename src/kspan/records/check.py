@@ -3,7 +3,7 @@
 What does not follow from the data, and is not checked, is said by `not_checked`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,9 @@ from kspan.problem import (
     StiefelProblem,
     adjusted_variances,
     default_nonzero_coefs,
+    variance_shares,
 )
+from kspan.problem.shares import DEPENDENT
 from kspan.progress import Status, worst
 from kspan.proofs import Certificate, CertificateError, verify
 from kspan.proofs.check.certificate import OPTIMAL_GAP
@@ -62,6 +64,10 @@ BOUND_TOLERANCE = 1e-12
 
 # How the line begins that names what was not checked.
 NOT_CHECKED = "not checked"
+
+# Shares are measured again with so many times larger and smaller a limit on what adds nothing, if
+# need be; of the difference so much is rounding.
+NEARLY, SPREAD = 100.0, 1e-3
 
 # Variances of rounding size, relative to all that is explained.
 ROUNDING = 1e-12
@@ -112,7 +118,7 @@ class Check:
 
     def run(self, names: Sequence[str] | None) -> list[str]:
         """Check everything; return what was checked, and last what was not."""
-        done = [self.data(names), *self.components(), self.frame()]
+        done = [self.data(names), *self.components(), *self.shares(), self.frame()]
         self.share()
         done += self.certificates()
         if self.record.indefiniteness:
@@ -196,6 +202,48 @@ class Check:
             f"the loadings are {kind}, on {support.size} features",
             f"they explain {objective / total:.4%} of the variance",
         ]
+
+    def shares(self) -> list[str]:
+        """What scores and chosen features tell of all features, and how much of it is the same."""
+        record = self.record
+        claimed = {
+            "represented_share": record.represented_share, "panel_share": record.panel_share,
+            "effective_features": record.effective_features,
+        }  # fmt: skip
+        if all(value is None for value in claimed.values()):
+            return []  # a file from before they were measured
+        follows = self.told_by(1.0)
+        if not self.within(claimed, [follows]):
+            # Whether a feature that is nearly a sum of others adds anything is a matter of
+            # rounding: what follows is between the numbers with it and without it.
+            others = [self.told_by(NEARLY), follows, self.told_by(1 / NEARLY)]
+            for name, value in claimed.items():
+                wrong = f"{name}: {value!r} was claimed, the data gives {follows[name]!r}"
+                need(self.within({name: value}, others), wrong)
+        return [
+            f"the scores tell {follows['represented_share']:.4%} of the variance of all features, "
+            f"the chosen features {follows['panel_share']:.4%}"
+        ]
+
+    def told_by(self, factor: float) -> dict[str, float]:
+        """Measure the loadings; by the factor more or fewer features depend on others."""
+        W = self.record.loadings.astype(np.float64)
+        found = variance_shares(self.covariance, self.record.support, W, factor * DEPENDENT)
+        return {
+            "represented_share": found.represented, "panel_share": found.panel,
+            "effective_features": found.effective_features,
+        }  # fmt: skip
+
+    def within(
+        self, claimed: Mapping[str, float | None], follows: Sequence[Mapping[str, float]]
+    ) -> bool:
+        """Say whether all numbers are among those that follow, up to rounding."""
+        for name, value in claimed.items():
+            found = [each[name] for each in follows]
+            slack = self.loose * max(found) + SPREAD * (max(found) - min(found))
+            if value is None or not min(found) - slack <= value <= max(found) + slack:
+                return False
+        return True
 
     @property
     def is_double(self) -> bool:

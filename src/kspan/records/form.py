@@ -122,6 +122,9 @@ def require_form(record: "FitRecord") -> None:
         require_shape(name, getattr(record, name), shape)
     for name in ("total_variance", "objective"):
         need(np.isfinite(getattr(record, name)), f"{name}: not finite")
+    for name, most in (("represented_share", 1), ("panel_share", 1), ("effective_features", k)):
+        value = getattr(record, name)
+        need(value is None or 0 <= value <= most * (1 + 1e-9), f"{name}: not between 0 and {most}")
     require_length("feature_names", record.feature_names, d, "feature")
     require_length("sample_names", record.sample_names, s, "sample")
     require_parameters(record.parameters, d)
