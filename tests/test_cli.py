@@ -57,6 +57,10 @@ def test_fit_shows_features_and_a_proof(wine_csv):
     assert result.exit_code == 0, result.output
     for word in ("wine.csv", "178 samples", "13 features", "flavanoids", "proved optimal", "PC2"):
         assert word in result.output
+    said = " ".join(result.output.split())
+    assert "The 2 scores tell 47.4% of the variance of all 13 features: so much of it a" in said
+    assert "PCA on all 13 features would tell 55.4%, the most that 2 scores can." in said
+    assert "All 4 chosen features together tell 50.8%." in said
 
 
 def test_json_is_all_there_is_on_standard_output(wine, wine_csv):
@@ -66,6 +70,10 @@ def test_json_is_all_there_is_on_standard_output(wine, wine_csv):
     assert [row["feature"] for row in found["selected"]] == list(model.selected_features_)
     assert found["objective"] == pytest.approx(model.objective_, rel=1e-12)
     assert found["certificates"][0]["gap"] == pytest.approx(model.certificate_.gap, abs=1e-9)
+    assert found["represented_share"] == pytest.approx(model.represented_variance_ratio_)
+    assert found["panel_share"] == pytest.approx(model.panel_variance_ratio_)
+    assert found["pca_share"] == pytest.approx(model.pca_variance_ratio_)
+    assert found["effective_features"] == pytest.approx(model.effective_features_)
     np.testing.assert_allclose(
         [row["loadings"] for row in found["selected"]],
         model.components_[:, model.get_support()].T, atol=1e-12,
@@ -307,7 +315,7 @@ def test_verify_says_what_it_checked(wine_csv, tmp_path):
     run("fit", wine_csv, "-k", 4, "--level", "exact", "-o", record)
     result = run("verify", record, wine_csv)
     assert result.exit_code == 0
-    assert result.output.count("✓") == 5
+    assert result.output.count("✓") == 6
     assert "- not checked: solver, history, n_iter" in result.output
     found = json.loads(run("verify", record, wine_csv, "--json").stdout)
     assert found["holds"] is True

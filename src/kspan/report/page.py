@@ -116,6 +116,7 @@ def _words(record: FitRecord) -> dict[str, Any]:
         "record": record,
         "title": wording.title(record),
         "answer": wording.answer(record),
+        "told": wording.told(record),
         "scale": _scale(record),
         "asked": tables.asked(record),
         "columns": tables.csv_columns(record),
