@@ -63,7 +63,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # about near copies, which is what we are about to look at
     free = FeatureSparsePCA(**asked).fit(X)
 ruled = FeatureSparsePCA(
-    **asked, groups=clusters, max_per_group=2, max_correlation=0.9, certify="exact", time_limit=5
+    **asked, groups=clusters, max_per_group=2, max_correlation=0.9, certify="exact", time_limit=3
 ).fit(X)
 
 panels = {"by variance alone": free, "by the rules": ruled}

@@ -45,7 +45,7 @@ print(table.loc[alone.selected_features_].groupby("kind", sort=False).size().to_
 
 panel = Panel(costs=prices, budget=40.0, max_correlation=0.95)
 path = budget_path(
-    X, n_components=3, panel=panel, scale=True, certify="exact", time_limit=7, random_state=0
+    X, n_components=3, panel=panel, scale=True, certify="exact", time_limit=3, random_state=0
 )
 print(pd.DataFrame(path.columns()).round(3).to_string(index=False))
 

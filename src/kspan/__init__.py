@@ -19,6 +19,7 @@ _HOME = {
     "NonnegativeProblem": "kspan.problem",
     "NonnegativeSparsePCA": "kspan.estimators",
     "Panel": "kspan.choosing_k",
+    "RepresentProblem": "kspan.problem",
     "RowSparseProblem": "kspan.problem",
     "Solution": "kspan.problem.solution",
     "StiefelSparsePCA": "kspan.estimators",
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from kspan.estimators import NonnegativeSparsePCA as NonnegativeSparsePCA
     from kspan.estimators import StiefelSparsePCA as StiefelSparsePCA
     from kspan.problem import NonnegativeProblem as NonnegativeProblem
+    from kspan.problem import RepresentProblem as RepresentProblem
     from kspan.problem import RowSparseProblem as RowSparseProblem
     from kspan.problem.solution import Solution as Solution
     from kspan.proofs import Certificate as Certificate

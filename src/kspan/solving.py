@@ -15,6 +15,7 @@ from kspan.problem import (
     ElementSparseProblem,
     LoadingsSolution,
     NonnegativeProblem,
+    RepresentProblem,
     RowSparseProblem,
     Solution,
     StiefelProblem,
@@ -30,6 +31,7 @@ from kspan.solvers.elementsparse.element_auto import ElementAuto
 from kspan.solvers.method import (
     AnyMethod,
     ElementSparseMethod,
+    RepresentMethod,
     RowSparseMethod,
     StiefelMethod,
     counted,
@@ -44,18 +46,20 @@ from kspan.solvers.one_by_one import (
     Prove,
 )
 from kspan.solvers.registry import add_method, as_method, methods_for
+from kspan.solvers.represent.represent_auto import RepresentAuto, improved
 from kspan.solvers.rowsparse.auto import Auto
 from kspan.solvers.rowsparse.moves import polish
 from kspan.solvers.starts import STARTS, Init
 from kspan.solvers.stiefel.near import LoadingsNear
 from kspan.storage import require_writable
 
-Certifiable = RowSparseProblem | NonnegativeProblem | StiefelProblem
+Certifiable = RowSparseProblem | NonnegativeProblem | StiefelProblem | RepresentProblem
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
 # From a relaxed selection to a support: what proofs ask for better answers.
 HEURISTICS: dict[type, Heuristic] = {
     RowSparseProblem: polish,
+    RepresentProblem: improved,
     NonnegativeProblem: climb,
     StiefelProblem: LoadingsNear(),
 }
@@ -69,8 +73,9 @@ DEFLATIONS_OF: dict[type, tuple[str, ...]] = {
 
 @overload
 def solve(
-    problem: RowSparseProblem, solver: str | AnyMethod = ..., *, random_state: RandomState = ...,
-    callback: Callback | None = ..., time_limit: float | None = ..., **options: Any,
+    problem: RowSparseProblem | RepresentProblem, solver: str | AnyMethod = ..., *,
+    random_state: RandomState = ..., callback: Callback | None = ...,
+    time_limit: float | None = ..., **options: Any,
 ) -> Solution: ...  # fmt: skip
 
 
@@ -83,7 +88,7 @@ def solve(
 
 
 def solve(
-    problem: RowSparseProblem | ElementSparseProblem | StiefelProblem,
+    problem: RowSparseProblem | RepresentProblem | ElementSparseProblem | StiefelProblem,
     solver: str | AnyMethod = "auto",
     *,
     random_state: RandomState = None,
@@ -95,7 +100,7 @@ def solve(
 
     Parameters
     ----------
-    problem : RowSparseProblem
+    problem : RowSparseProblem or RepresentProblem
         Or an `ElementSparseProblem`, `StiefelProblem` or `NonnegativeProblem`; the answer is then
         a `LoadingsSolution`.
     solver : str or method
@@ -501,6 +506,36 @@ class Exact(RowSparseMethod):
 
     def run(
         self, problem: RowSparseProblem, monitor: Monitor, rng: np.random.Generator
+    ) -> Solution:
+        """Search, then prove."""
+        solution, _ = solve_with_proof(problem, self, "exact", monitor, rng, ProofOptions())
+        return solution
+
+
+@add_method
+@dataclass(frozen=True, eq=False)
+class RepresentExact(RepresentMethod):
+    """Search for the features that are proved to tell most: `RepresentAuto`, then `certify`.
+
+    Parameters
+    ----------
+    n_jobs : see `kspan.certify`
+    """
+
+    name = "exact"
+    summary = "`auto`, then a search through all that could be better"
+    guarantee = "proved optimal, or a gap that says how far it can be"
+    reference = "this project"
+    proof_level = "exact"
+
+    n_jobs: int | None = None
+
+    def searching(self) -> RepresentAuto:
+        """What finds the answer that is then proved."""
+        return RepresentAuto()
+
+    def run(
+        self, problem: RepresentProblem, monitor: Monitor, rng: np.random.Generator
     ) -> Solution:
         """Search, then prove."""
         solution, _ = solve_with_proof(problem, self, "exact", monitor, rng, ProofOptions())

@@ -129,6 +129,8 @@ def test_what_is_refused(table):
     for wrong in (0.0, -1.0, np.inf, np.nan, "much"):
         with pytest.raises(ValueError, match="every one of budgets must be a positive number"):
             budget_path(table, 2, panel=panel, budgets=[wrong])
+    with pytest.raises(ValueError, match="covariance must be None or 'precomputed', got 'given'"):
+        budget_path(table, 2, panel=panel, covariance="given")
     with pytest.raises(ValueError, match="costs needs budget"):
         Panel(costs=COSTS).resolved(8, None)
     with pytest.raises(ValueError, match="costs has 8 entries for 13 features"):

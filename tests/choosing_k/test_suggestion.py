@@ -13,8 +13,9 @@ def path_with(objective, upper=None, full=None):
     upper = objective if upper is None else np.array(upper, dtype=float)
     k = np.arange(1, objective.size + 1)
     return SparsityPath(
-        k, objective, upper, [np.arange(n) for n in k], 1, 50, full or float(objective[-1]), 100.0,
-        None, "auto", "completed", [], 1, 0.0,
+        k=k, objective=objective, upper=upper, supports=[np.arange(n) for n in k], n_components=1,
+        n_features=50, full=full or float(objective[-1]), total_variance=100.0, feature_names=None,
+        solver="auto", status="completed", certificates=[], n_passes=1, seconds=0.0,
     )  # fmt: skip
 
 

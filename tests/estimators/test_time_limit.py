@@ -7,7 +7,7 @@ import pytest
 
 from kspan import FeatureSparsePCA, NonnegativeSparsePCA, sparsity_path
 
-LIMIT, SLACK, TRIES = 0.5, 0.5, 3
+LIMIT, SLACK, TRIES = 0.3, 0.5, 3
 
 F = np.random.default_rng(0).standard_normal((300, 300))
 A = F @ F.T

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.soundness.joint_oracle import interval
 from kspan import RowSparseProblem, as_covariance, certify, solve, verify
 from kspan.problem import Patterns, StiefelProblem
 from kspan.progress import Status
@@ -19,7 +18,15 @@ from kspan.proofs.check.pattern_tree import PatternRecord, PatternTreeWitness, T
 from kspan.proofs.check.teams import TeamPart, TeamsWitness
 from kspan.proofs.check.tree import NodeWitness, Record, Reduction, TreeWitness
 from tests.effort import examples
-from tests.proofs.helpers import JUNK, changed, leaves
+from tests.proofs.forging import (
+    NOTHING,
+    claiming_little,
+    forged,
+    refused_or_true,
+    tree_factor,
+    with_junk,
+)
+from tests.proofs.helpers import changed
 
 
 def counted(A, r, *counts, **rules):
@@ -27,12 +34,6 @@ def counted(A, r, *counts, **rules):
     return StiefelProblem(as_covariance(A, kind="covariance"), r, patterns=patterns)
 
 
-def forged(certificate, **changes):
-    """A changed certificate with a digest that fits, called bounded."""
-    return replace(certificate, **{"status": Status.BOUNDED, **changes}, digest="")
-
-
-NOTHING = np.empty(0, dtype=np.intp)
 VARIANCES = np.array([3.0, 2.5, 1.0, 0.1])
 
 
@@ -177,33 +178,13 @@ TREES = {
 
 @cache
 def small_tree(name):
-    """A problem, what is reached there, and a certificate that claims next to nothing.
-
-    So that whatever follows from its witness, if anything, is what `verify` returns.
-    """
     d, r, seed, counts = TREES[name]
-    rng = np.random.default_rng(seed)
-    F = rng.standard_normal((d, 2)) @ rng.standard_normal((2, d)) + rng.standard_normal((d, d))
-    A = F.T @ F
-    problem = counted(A, r, **counts)
+    F = tree_factor(d, seed)
+    problem = counted(F.T @ F, r, **counts)
     honest = certify(problem, solve(problem, random_state=0), "exact")
     assert honest.status is Status.OPTIMAL
     verify(problem, honest)
-    support = np.sort(np.argsort(np.diag(A))[:r])
-    modest = forged(
-        honest, support=support, weights=np.eye(r), upper=100 * float(np.trace(A)),
-        lower=problem.claimed_value(support, np.eye(r)), proved_in=NOTHING, proved_out=NOTHING,
-    )  # fmt: skip
-    verify(problem, modest)
-    return problem, interval(A, problem.patterns)[0] * float(np.diag(A).max()), modest
-
-
-def refused_or_true(problem, best, certificate, witness):
-    try:
-        _, upper = verify(problem, forged(certificate, witness=witness))
-    except CertificateError:
-        return
-    assert upper >= best * (1 - 1e-11)
+    return claiming_little(problem, honest)
 
 
 def test_the_trees_here_have_all_that_a_tree_can_have():
@@ -221,18 +202,7 @@ def test_the_trees_here_have_all_that_a_tree_can_have():
 @given(st.data())
 def test_junk_anywhere_gives_a_clear_error_or_a_true_bound(data):
     problem, best, certificate = small_tree(data.draw(st.sampled_from(sorted(TREES))))
-    path, value = data.draw(st.sampled_from(list(leaves(certificate.witness))))
-    kinds = [*JUNK]
-    if isinstance(value, np.ndarray):
-        kinds += [value[:-1], value[::-1], value.T, -value, 2 * value, 0.5 * value, value + 1]
-        kinds += [value.astype(kind) for kind in (float, np.float32, complex, bool, str, object)]
-        kinds += [value.astype(float) * 1e180, np.concatenate([value, value]), value.tolist()]
-    elif isinstance(value, str):
-        kinds += ["open", "bound", "branched", "void", "enumerated"]
-    else:
-        kinds += [value + 1, value - 1, -value, 2 * value, 0.5 * value, float(value)]
-    junk = data.draw(st.sampled_from(kinds))
-    refused_or_true(problem, best, certificate, changed(certificate.witness, path, junk))
+    refused_or_true(problem, best, certificate, with_junk(data, certificate.witness))
 
 
 @pytest.mark.parametrize("name", TREES)

@@ -31,7 +31,15 @@ from kspan.proofs.search.prover import ProofOptions
 from kspan.proofs.search.tree_state import Budgets
 from kspan.solving import prove_point
 from tests.effort import examples
-from tests.proofs.helpers import JUNK, changed, leaves
+from tests.proofs.forging import (
+    NOTHING,
+    claiming_little,
+    forged,
+    refused_or_true,
+    tree_factor,
+    with_junk,
+)
+from tests.proofs.helpers import JUNK
 from tests.proofs.test_joint_enumeration import (
     COUNTS,
     KINDS,
@@ -40,7 +48,6 @@ from tests.proofs.test_joint_enumeration import (
     matrix,
     patterns_of,
 )
-from tests.proofs.test_joint_forged import NOTHING, forged, refused_or_true
 
 # Few features inside at first, and as many as it takes; or never more than some.
 GROWING = Budgets(pattern_limit=0, least_inside=1, inside_iter=15, max_nodes=200)
@@ -270,10 +277,13 @@ def spiked(n_features, seed=0):
     return X
 
 
+WIDE = 800
+
+
 @cache
 def wide_case(disjoint=False):
-    patterns = Patterns.of(3000, 2, 4, disjoint=disjoint)
-    problem = StiefelProblem(as_covariance(spiked(3000)), 2, patterns=patterns)
+    patterns = Patterns.of(WIDE, 2, 4, disjoint=disjoint)
+    problem = StiefelProblem(as_covariance(spiked(WIDE)), 2, patterns=patterns)
     return problem, certify(problem, solve(problem, random_state=0), "exact")
 
 
@@ -283,18 +293,18 @@ def test_wide_data_is_settled_without_a_matrix_of_all_features(disjoint, tmp_pat
     assert certificate.status is Status.OPTIMAL
     assert certificate.method in ("joint relaxation", "joint branch and bound")
     assert isinstance(certificate.witness, InsideTreeWitness)
-    assert certificate.witness.inside.size < 1000
+    assert certificate.witness.inside.size < WIDE / 3
     verify(problem, certificate)
     # From the definition.
-    U = np.zeros((3000, 2))
+    U = np.zeros((WIDE, 2))
     U[certificate.support] = certificate.weights
-    X = spiked(3000) - spiked(3000).mean(axis=0)
+    X = spiked(WIDE) - spiked(WIDE).mean(axis=0)
     assert np.linalg.norm(X @ U) ** 2 / 29 == pytest.approx(certificate.lower, rel=1e-9)
     # It survives a file, and is about one problem.
     certificate.save(tmp_path / "proof.npz")
     again = Certificate.load(tmp_path / "proof.npz")
     assert verify(problem, again) == verify(problem, certificate)
-    other = StiefelProblem(problem.covariance, 2, patterns=Patterns.of(3000, 2, 5))
+    other = StiefelProblem(problem.covariance, 2, patterns=Patterns.of(WIDE, 2, 5))
     with pytest.raises(CertificateError):
         verify(other, certificate)
 
@@ -358,23 +368,14 @@ TREES = {
 
 @cache
 def small_tree(name):
-    """A problem, what is reached there, and a certificate that claims next to nothing."""
     d, r, seed, counts = TREES[name]
-    rng = np.random.default_rng(seed)
-    F = rng.standard_normal((d, 2)) @ rng.standard_normal((2, d)) + rng.standard_normal((d, d))
+    F = tree_factor(d, seed)
     F[:, 5:] *= 0.2  # these need not be relaxed
-    A = F.T @ F
-    problem = counted(A, r, counts)
+    problem = counted(F.T @ F, r, counts)
     honest = proved(problem, "exact", replace(FEW, dense_limit=5, pattern_root_iter=30))
     assert isinstance(honest.witness, InsideTreeWitness)
     assert honest.witness.inside.size < d
-    support = np.sort(np.argsort(np.diag(A))[:r])
-    modest = forged(
-        honest, support=support, weights=np.eye(r), upper=100 * float(np.trace(A)),
-        lower=problem.claimed_value(support, np.eye(r)), proved_in=NOTHING, proved_out=NOTHING,
-    )  # fmt: skip
-    verify(problem, modest)
-    return problem, interval(A, problem.patterns)[0] * float(np.diag(A).max()), modest
+    return claiming_little(problem, honest)
 
 
 @pytest.mark.parametrize("name", TREES)
@@ -394,12 +395,7 @@ def test_other_features_inside_give_an_error_or_a_true_bound(name):
 @given(st.data())
 def test_junk_anywhere_gives_a_clear_error_or_a_true_bound(data):
     problem, best, certificate = small_tree(data.draw(st.sampled_from(sorted(TREES))))
-    path, value = data.draw(st.sampled_from(list(leaves(certificate.witness))))
-    kinds = [*JUNK]
-    if isinstance(value, np.ndarray):
-        kinds += [value[:-1], value[::-1], -value, 2 * value, 0.5 * value, value + 1]
-    junk = data.draw(st.sampled_from(kinds))
-    refused_or_true(problem, best, certificate, changed(certificate.witness, path, junk))
+    refused_or_true(problem, best, certificate, with_junk(data, certificate.witness))
 
 
 @pytest.mark.parametrize("name", TREES)

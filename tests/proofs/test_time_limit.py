@@ -11,7 +11,7 @@ from kspan.proofs.search import prover
 from kspan.proofs.search.tree_state import Budgets
 from tests.proofs.helpers import first_support, prove
 
-LIMIT = 0.5
+LIMIT = 0.3
 
 # Of a limit of half a second: what one eigensolve, its bound and the certificate may take.
 SLACK = 0.5

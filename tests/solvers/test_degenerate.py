@@ -73,7 +73,9 @@ CASES = {
 
 @every_method
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize(("m", "k"), [(1, 1), (1, 3), (2, 2), (2, 6), (3, 2)])
+@pytest.mark.parametrize(
+    ("m", "k"), [(1, 1), pytest.param(1, 3, marks=pytest.mark.slow), (2, 2), (2, 6), (3, 2)]
+)
 def test_an_answer_in_any_case(kind, name, case, m, k):
     if (name == "matching" and m * k > 6) or (kind is RowSparseProblem and m > k):
         return

@@ -11,7 +11,7 @@ from kspan.problem import ElementSparseProblem, Patterns, StiefelProblem
 from kspan.progress import Status
 from kspan.solvers.registry import methods_for
 
-LIMIT, SLACK, TRIES = 0.25, 0.5, 3
+LIMIT, SLACK, TRIES = 0.15, 0.5, 3
 
 
 @cache

@@ -1,35 +1,34 @@
 """`budget_path`: what more money would buy, and what no panel of that price can exceed."""
 
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
 from kspan.choosing_k.band import checked, free_bounds, least_of_more
-from kspan.choosing_k.features import Features, feature_indices, named_covariance
+from kspan.choosing_k.begin import begin
+from kspan.choosing_k.features import Features
 from kspan.choosing_k.panel import Panel
+from kspan.choosing_k.result import AnyPath
 from kspan.covariance import Covariance
 from kspan.covariance.matrix import Psd
 from kspan.linalg.machine import one_blas_thread
 from kspan.problem import Candidate, RowSparseProblem, RuledChoice
-from kspan.progress import Callback, Monitor, Status, combine, log_progress
+from kspan.progress import Callback, Monitor, Status
 from kspan.proofs import Certificate
-from kspan.proofs.check.certificate import file_types
-from kspan.proofs.search.prover import ProofOptions, level_of
+from kspan.proofs.search.prover import ProofOptions
 from kspan.solvers.method import AnyMethod
 from kspan.solvers.registry import as_method
 from kspan.solving import RandomState, generator, prove_point, run_method
-from kspan.storage import load_file, save_file
 
 # Budgets beside the one that was asked for.
 SHARES = (0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5)
 
 
 @dataclass(frozen=True)
-class BudgetPath:
+class BudgetPath(AnyPath):
     """What the best panels for several budgets explain, with a band that holds the optimum.
 
     ``objective[i] ≤ (best possible for budget[i]) ≤ upper[i]``; neither ever falls.
@@ -67,28 +66,9 @@ class BudgetPath:
 
     budget: FloatArray
     spent: FloatArray
-    objective: FloatArray
-    upper: FloatArray
-    supports: list[Index] = field(repr=False)
-    n_components: int
-    n_features: int
-    full: float
-    total_variance: float
-    feature_names: list[str] | None = field(repr=False)
-    status: str
-    certificates: list[Certificate] = field(repr=False)
-    seconds: float
     asked: float
 
-    @property
-    def gap(self) -> FloatArray:
-        """The share of the optimum that may be lost with each budget, at most."""
-        return (self.upper - self.objective) / np.where(self.upper > 0, self.upper, 1.0)
-
-    @property
-    def explained(self) -> FloatArray:
-        """Share of what plain PCA explains with as many components."""
-        return self.objective / self.full
+    called: ClassVar[str] = "budget path"
 
     def gain(self, more: float = 0.1) -> float:
         """Return how much more variance a larger budget explains, as a share of what `asked` does.
@@ -110,24 +90,11 @@ class BudgetPath:
 
     def columns(self) -> dict[str, FloatArray | Index]:
         """Return the numbers as columns of a table."""
-        sizes = np.array([support.size for support in self.supports], dtype=np.intp)
         return {
-            "budget": self.budget, "spent": self.spent, "features": sizes,
+            "budget": self.budget, "spent": self.spent, "features": self._sizes(),
             "explained_variance": self.objective, "share_of_pca": self.explained,
             "at_most": self.upper, "gap": self.gap,
         }  # fmt: skip
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write to a file (``.npz``, no pickles), atomically."""
-        save_file(path, self)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "BudgetPath":
-        """Read what `save` wrote."""
-        found = load_file(path, (cls, *file_types()))
-        if not isinstance(found, cls):
-            raise ValueError(f"{os.fspath(path)} does not hold a budget path.")
-        return found
 
 
 def budget_path(
@@ -180,21 +147,15 @@ def budget_path(
     if panel.budget is None:
         raise ValueError("A budget path needs a panel with costs and a budget.")
     method = as_method(RowSparseProblem, solver, {})
-    level = method.proof_level or level_of(certify, RowSparseProblem)
-    report = combine(callback, log_progress if verbose else None)
-    monitor = Monitor("budgets", report, time_limit)
-    A, names = named_covariance(
-        X, scale=scale, precomputed=covariance == "precomputed", missing=missing, psd=psd,
-        sample_weight=sample_weight,
+    begun = begin(
+        X, "budgets", method, certify, scale=scale, covariance=covariance, missing=missing, psd=psd,
+        sample_weight=sample_weight, callback=callback, time_limit=time_limit, verbose=verbose,
     )  # fmt: skip
-    d = A.n_features
-    forced: dict[str, Any] = {
-        "include": feature_indices("include", include, d, names),
-        "exclude": feature_indices("exclude", exclude, d, names),
-    }
-    rules = panel.resolved(d, names)
+    A, names, level, monitor = begun.covariance, begun.names, begun.level, begun.monitor
+    inside, outside = begun.indices("include", include), begun.indices("exclude", exclude)
+    rules = panel.resolved(A.n_features, names)
     wanted = _checked_budgets(budgets, panel.budget)
-    first = rules.problem(A, n_components, n_features_to_select, **forced)
+    first = rules.problem(A, n_components, n_features_to_select, include=inside, exclude=outside)
     choice = first.choice
     assert isinstance(choice, RuledChoice)
     choices = [(choice.with_budget(budget), budget) for budget in wanted]

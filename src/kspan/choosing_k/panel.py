@@ -1,6 +1,6 @@
 """`Panel`: rules about which features go together, as people write them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from numbers import Real
 from typing import Any
@@ -12,8 +12,8 @@ from kspan.covariance import Covariance
 from kspan.problem import RowSparseProblem, RuledChoice
 from kspan.problem.choice import is_count
 from kspan.problem.copies import correlated_pairs
-from kspan.problem.problems import require_sizes
 from kspan.problem.rules import is_missing
+from kspan.problem.shared_features import require_sizes
 
 # A value for each feature, in their order or by name.
 ByFeature = Sequence[Any] | Mapping[str, Any]
@@ -158,8 +158,8 @@ class Panel:
     def problem(
         self, covariance: Covariance, n_components: int, n_features_to_select: int | None = None,
         *, include: Index | Sequence[int] = (), exclude: Index | Sequence[int] = (),
-        names: Sequence[str] | None = None,
-    ) -> RowSparseProblem:  # fmt: skip
+        names: Sequence[str] | None = None, ask: Callable[..., Any] = RowSparseProblem,
+    ) -> Any:  # fmt: skip
         """Return the problem of choosing features that keep the rules.
 
         Parameters
@@ -169,35 +169,36 @@ class Panel:
         n_features_to_select : the most features; None for as many as the rules allow
         include, exclude : features that must, and must not, be chosen
         names : of the features, for rules by name
+        ask : the kind of problem, such as `RowSparseProblem`
         """
         k = n_features_to_select
         inside, outside = (np.asarray(part, dtype=np.intp) for part in (include, exclude))
         if self.is_plain:
             k = covariance.n_features - outside.size if k is None else k
-            return RowSparseProblem(covariance, n_components, k, inside, outside)
+            return ask(covariance, n_components, k, inside, outside)
         choice = self.choice(covariance, n_components, k, inside, outside, names)
-        return RowSparseProblem(covariance, n_components, choice)
+        return ask(covariance, n_components, choice)
 
     def smallest(
         self, covariance: Covariance, n_components: int, *, include: Index, exclude: Index,
-        names: Sequence[str] | None = None,
-    ) -> RowSparseProblem:  # fmt: skip
+        names: Sequence[str] | None = None, ask: Callable[..., Any] = RowSparseProblem,
+    ) -> Any:  # fmt: skip
         """Return the problem with the fewest features that can be asked for; see `problem`."""
         if self.is_plain:
             size = max(n_components, include.size)
-            return RowSparseProblem(covariance, n_components, size, include, exclude)
+            return ask(covariance, n_components, size, include, exclude)
         choice = self.choice(covariance, n_components, None, include, exclude, names)
-        return _smallest(covariance, n_components, choice)
+        return ask(covariance, n_components, _smallest(n_components, choice))
 
 
-def _smallest(covariance: Covariance, n_components: int, choice: RuledChoice) -> RowSparseProblem:
-    """Return the problem with the fewest features that some support has."""
+def _smallest(n_components: int, choice: RuledChoice) -> RuledChoice:
+    """Return the choice with the fewest features that some support has."""
     fewest = max(n_components, choice.include.size)
     for size in range(fewest, choice.most_features):
         smaller = choice.resized(size)
         if smaller.has_supports:
-            return RowSparseProblem(covariance, n_components, smaller)
-    return RowSparseProblem(covariance, n_components, choice.resized(choice.most_features))
+            return smaller
+    return choice.resized(choice.most_features)
 
 
 def _as_text(label: Any) -> str:

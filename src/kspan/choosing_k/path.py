@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from kspan.choosing_k.band import certify_some, checked, upper_band, where
-from kspan.choosing_k.features import Features, feature_indices, named_covariance
+from kspan.choosing_k.begin import Beginning, begin
+from kspan.choosing_k.features import Features
 from kspan.choosing_k.own_features import (
     KINDS,
     OwnFeatures,
@@ -17,13 +18,11 @@ from kspan.choosing_k.own_features import (
 from kspan.choosing_k.panel import Panel
 from kspan.choosing_k.result import SparsityPath
 from kspan.choosing_k.walk import choose_supports
-from kspan.covariance import Covariance
 from kspan.covariance.matrix import Psd
 from kspan.linalg.machine import one_blas_thread
 from kspan.problem import Candidate, Choice, RowSparseProblem, StiefelProblem, require_count
-from kspan.progress import Callback, Monitor, Status, combine, log_progress, worst
+from kspan.progress import Callback, Monitor, Status, worst
 from kspan.proofs import Certificate
-from kspan.proofs.search.prover import level_of
 from kspan.solvers.method import AnyMethod
 from kspan.solvers.registry import as_method
 from kspan.solvers.rowsparse.moves import keep_rising
@@ -156,18 +155,14 @@ def sparsity_path(
     >>> own.components_at(4), bool((own.gap < 0.05).all())
     ([array([ 5,  6,  8, 11]), array([ 0,  4,  9, 12])], True)
     """
-    if covariance not in (None, "precomputed"):
-        raise ValueError(f"covariance must be None or 'precomputed', got {covariance!r}.")
     _check_estimator(estimator, disjoint, include, exclude, panel)
     own = estimator != SHARED
     method = own_method(estimator, solver) if own else as_method(RowSparseProblem, solver, {})
-    level = method.proof_level or _path_level(certify, method)
-    report = combine(callback, log_progress if verbose else None)
-    monitor = Monitor("path", report, time_limit)
-    A, names = named_covariance(
-        X, scale=scale, precomputed=covariance == "precomputed", missing=missing, psd=psd,
-        sample_weight=sample_weight,
+    begun = begin(
+        X, "path", method, certify, scale=scale, covariance=covariance, missing=missing, psd=psd,
+        sample_weight=sample_weight, callback=callback, time_limit=time_limit, verbose=verbose,
     )  # fmt: skip
+    A, names, level, monitor = begun.covariance, begun.names, begun.level, begun.monitor
     if own:
         require_count("n_components", n_components, 1)
         problems = OwnFeatures(A, n_components, estimator, disjoint)
@@ -180,7 +175,7 @@ def sparsity_path(
         with one_blas_thread():
             walk.run(wanted, wanted if prove_at is None else prove_at)
         return component_path(walk, names)
-    smallest = _smallest_problem(A, n_components, include, exclude, panel, names)
+    smallest = _smallest_problem(begun, n_components, include, exclude, panel)
     limits = smallest.choice.size, smallest.choice.most_features
     wanted = _checked_ks(grid_between(*limits) if ks is None else ks, *limits)
     if smallest.choice.has_rules:
@@ -234,24 +229,17 @@ def _check_estimator(
         raise ValueError(f"A panel needs estimator={SHARED!r}, got {estimator!r}.")
 
 
-def _path_level(certify: bool | str, method: AnyMethod) -> str | None:
-    """Return the level of the proofs; a band takes those that hold for certain."""
-    level = level_of(certify, method.solves)
-    if level == "net":
-        raise ValueError("certify='net' holds with a probability; a path needs what is certain.")
-    return level
-
-
 def _smallest_problem(
-    A: Covariance, n_components: int, include: Features | None, exclude: Features | None,
-    panel: Panel | None, names: Sequence[str] | None,
+    begun: Beginning, n_components: int, include: Features | None, exclude: Features | None,
+    panel: Panel | None,
 ) -> RowSparseProblem:  # fmt: skip
     """Return the problem with the fewest features; complains before any work is done."""
     require_count("n_components", n_components, 1)
-    inside = feature_indices("include", include, A.n_features, names)
-    outside = feature_indices("exclude", exclude, A.n_features, names)
     rules = Panel() if panel is None else panel
-    return rules.smallest(A, n_components, include=inside, exclude=outside, names=names)
+    return rules.smallest(
+        begun.covariance, n_components, include=begun.indices("include", include),
+        exclude=begun.indices("exclude", exclude), names=begun.names,
+    )  # fmt: skip
 
 
 def _summary(

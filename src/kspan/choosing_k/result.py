@@ -1,11 +1,12 @@
 """What is explained with k features, and at most could be, for many k.
 
 `SparsityPath` is about features that all components share, `ComponentPath` about components with k
-features each.
+features each. `AnyPath` is what they have in common with the path over budgets.
 """
 
 import os
 from dataclasses import dataclass, field
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -19,7 +20,66 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class SparsityPath:
+class AnyPath:
+    """What better and better choices explain, and at most could; the rest says what makes them so.
+
+    Attributes
+    ----------
+    objective, upper : (t,)
+    supports : list of t index arrays
+    n_components, n_features, full, total_variance, feature_names : of the data
+    status, certificates, seconds : of the work
+    """
+
+    objective: FloatArray
+    upper: FloatArray
+    supports: list[Index] = field(repr=False)
+    n_components: int
+    n_features: int
+    full: float
+    total_variance: float
+    feature_names: list[str] | None = field(repr=False)
+    status: str
+    certificates: list[Certificate] = field(repr=False)
+    seconds: float
+
+    # As messages have it.
+    called: ClassVar[str] = "path"
+
+    @property
+    def explained(self) -> FloatArray:
+        """Share of what plain PCA explains with as many components: 1 is all there is to have."""
+        return self.objective / self.full
+
+    @property
+    def gap(self) -> FloatArray:
+        """The share of the optimum that may be lost at each place of the path, at most."""
+        positive = np.where(self.upper > 0, self.upper, 1.0)
+        return (self.upper - self.objective) / positive
+
+    def _sizes(self) -> Index:
+        return np.array([support.size for support in self.supports], dtype=np.intp)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to a file (``.npz``, no pickles), atomically."""
+        save_file(path, self)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what `save` wrote. Its certificates are believed only after `kspan.verify`."""
+        found = load_file(path, (*cls.stored_types(), *file_types()))
+        if not isinstance(found, cls):
+            raise ValueError(f"{os.fspath(path)} does not hold a {cls.called}.")
+        return found
+
+    @classmethod
+    def stored_types(cls) -> tuple[type, ...]:
+        """Return the paths that a file may hold, besides certificates."""
+        return (cls,)
+
+
+@dataclass(frozen=True)
+class SparsityPath(AnyPath):
     """The variance that k features explain, for many k, with a band that holds the optimum.
 
     ``objective[i] ≤ (best possible with k[i] features) ≤ upper[i]``, where `upper` is proved and
@@ -62,19 +122,10 @@ class SparsityPath:
     """
 
     k: Index
-    objective: FloatArray
-    upper: FloatArray
-    supports: list[Index] = field(repr=False)
-    n_components: int
-    n_features: int
-    full: float
-    total_variance: float
-    feature_names: list[str] | None = field(repr=False)
     solver: str
-    status: str
-    certificates: list[Certificate] = field(repr=False)
     n_passes: int
-    seconds: float
+
+    called: ClassVar[str] = "sparsity path"
 
     @property
     def kind(self) -> str:
@@ -97,20 +148,9 @@ class SparsityPath:
         return True
 
     @property
-    def explained(self) -> FloatArray:
-        """Share of what plain PCA explains with as many components: 1 is all there is to have."""
-        return self.objective / self.full
-
-    @property
     def share_of_total(self) -> FloatArray:
         """Share of the variance of all features."""
         return self.objective / self.total_variance
-
-    @property
-    def gap(self) -> FloatArray:
-        """The share of the optimum that may be lost at each k, at most."""
-        positive = np.where(self.upper > 0, self.upper, 1.0)
-        return (self.upper - self.objective) / positive
 
     def columns(self) -> dict[str, FloatArray | Index]:
         """Return the numbers as columns of a table, such as ``pandas.DataFrame(path.columns())``.
@@ -140,9 +180,6 @@ class SparsityPath:
     def jumps(self) -> Index:
         """How many features of each support the next one has dropped; 0 when nested."""
         return self._sizes()[:-1] - self._shared()
-
-    def _sizes(self) -> Index:
-        return np.array([support.size for support in self.supports], dtype=np.intp)
 
     def _shared(self) -> Index:
         pairs = zip(self.supports, self.supports[1:], strict=False)
@@ -186,17 +223,10 @@ class SparsityPath:
             return support
         return [self.feature_names[feature] for feature in support]
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write to a file (``.npz``, no pickles), atomically."""
-        save_file(path, self)
-
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "SparsityPath":
-        """Read what `save` wrote. Its certificates are believed only after `kspan.verify`."""
-        found = load_file(path, (*path_types(), *file_types()))
-        if not isinstance(found, cls):
-            raise ValueError(f"{os.fspath(path)} does not hold a sparsity path.")
-        return found
+    def stored_types(cls) -> tuple[type, ...]:
+        """Return both kinds: who loads one of them may ask for the other."""
+        return path_types()
 
 
 @dataclass(frozen=True)

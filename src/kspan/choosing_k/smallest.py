@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +10,8 @@ from kspan.arrays import Index
 from kspan.linalg.machine import one_blas_thread
 from kspan.problem import Candidate, RowSparseProblem, Solution
 from kspan.progress import Monitor, Status
-from kspan.solvers.method import AnyMethod
+from kspan.solvers.method import AnyMethod, RepresentMethod
+from kspan.solvers.represent.forward import Forward
 from kspan.solvers.rowsparse.auto import Auto
 from kspan.solvers.rowsparse.candidates import (
     MOST,
@@ -25,12 +27,12 @@ from kspan.solvers.rowsparse.moves import IPU_STEPS, grow, shrink
 from kspan.solvers.rowsparse.row_scores import run_rule
 from kspan.solving import run_method
 
-SolveAt = Callable[[RowSparseProblem], Solution]
+SolveAt = Callable[[Any], Solution]
 
 
 def smallest_support(
-    smallest: RowSparseProblem, *, target: float, guess_with: SolveAt, solve_with: SolveAt
-) -> tuple[RowSparseProblem, Solution]:
+    smallest: Any, *, target: float, guess_with: SolveAt, solve_with: SolveAt
+) -> tuple[Any, Solution]:
     """Return the smallest k at which the solver reaches the target, and its solution.
 
     A quick method finds a first guess; the wanted one then moves away from it in growing steps
@@ -78,6 +80,8 @@ def guesser_for(method: AnyMethod, monitor: Monitor) -> SolveAt:
     """
     if isinstance(method, Auto):
         return QuickSolver(monitor)
+    if isinstance(method, RepresentMethod):
+        return lambda problem: run_method(problem, Forward(), monitor, np.random.default_rng(0))
     rng = np.random.default_rng(0)  # IPU from Go's solution draws no random numbers
     return lambda problem: run_method(problem, IPU(), monitor, rng)
 

@@ -31,16 +31,17 @@ from kspan.solvers.registry import as_method, methods_for
 PROOF_OPTIONS = ("checkpoint", "checkpoint_every", "k_grid")
 
 
-def common_constraints(problem: type) -> dict[str, list[Any]]:
+def common_constraints(*problems: type) -> dict[str, list[Any]]:
     """Return those of the parameters that every estimator has.
 
     Parameters
     ----------
-    problem : the kind of problem that it solves
+    *problems : the kinds of problems that it solves
     """
+    solvers = {name for problem in problems for name in methods_for(problem)}
     return {
         "n_components": [Interval(Integral, 1, None, closed="left")],
-        "solver": [StrOptions(set(methods_for(problem))), Method],
+        "solver": [StrOptions(solvers), Method],
         "scale": ["boolean"],
         "covariance": [None, StrOptions({"precomputed"})],
         "missing": [StrOptions(set(RULES))],
@@ -302,6 +303,7 @@ class SparseProjection(
     """`transform` and `inverse_transform` of an estimator with `components_`."""
 
     components_: NDArray[np.floating]
+    decoder_: NDArray[np.floating]
     mean_: FloatArray
     scale_: FloatArray | None
     _support_mask: NDArray[np.bool_]
@@ -334,7 +336,8 @@ class SparseProjection(
     def inverse_transform(self, X: Any) -> NDArray[np.floating]:
         """Return the points in feature space that have the given coordinates.
 
-        Of all such points those nearest to the mean; features that are not used stay there.
+        Of all such points those nearest to the mean; features that are not used stay there. With
+        ``criterion="represent"`` all features, by their regression on the scores of the fit.
         """
         check_is_fitted(self)
         X = check_array(require_numeric(X), dtype=(np.float64, np.float32))
@@ -350,6 +353,8 @@ class SparseProjection(
 
     def _decoder(self) -> NDArray[np.floating]:
         """Return the (m, d) matrix that takes coordinates back: the components if orthonormal."""
+        if hasattr(self, "decoder_"):
+            return self.decoder_
         gram = self.components_ @ self.components_.T
         if np.abs(gram - np.eye(len(gram))).max() <= 1e-5:
             return self.components_

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kspan.arrays import Index
+from kspan.choosing_k.criteria import CRITERIA, asking
 from kspan.choosing_k.features import Features, feature_indices
 from kspan.choosing_k.panel import ByFeature, Panel
 from kspan.choosing_k.smallest import guesser_for, smallest_support
@@ -21,7 +22,10 @@ from kspan.covariance.streamed import RowStream, as_rows
 from kspan.covariance.weights import checked_weights
 from kspan.estimators.covariance_estimator import CovarianceEstimator, common_constraints
 from kspan.io.numeric import require_numeric
-from kspan.problem import RowSparseProblem, Solution
+from kspan.linalg.eigen import power_of_two
+from kspan.linalg.representing import uncorrelated
+from kspan.linalg.selection import placed
+from kspan.problem import RepresentProblem, RowSparseProblem, SharedFeatures, Solution
 from kspan.problem.copies import NEAR, Copies
 from kspan.progress import Monitor
 from kspan.proofs.search.prover import level_of, levels_of
@@ -41,6 +45,8 @@ class FeatureSparseEstimator(CovarianceEstimator):
             Interval(Real, 0, 1, closed="neither"),
         ],
         "explained_share": [Interval(Real, 0, 1, closed="right")],
+        "criterion": [StrOptions(set(CRITERIA))],
+        "ridge": [None, Interval(Real, 0, None, closed="left")],
         "init": [None, StrOptions(set(STARTS)), "array-like"],
         "include": [None, "array-like"],
         "exclude": [None, "array-like"],
@@ -53,13 +59,15 @@ class FeatureSparseEstimator(CovarianceEstimator):
         "max_correlation": [None, Interval(Real, 0, 1, closed="right")],
         "certify": ["boolean", StrOptions(set(levels_of(RowSparseProblem)))],
         "n_jobs": [Integral, None],
-        **common_constraints(RowSparseProblem),
+        **common_constraints(RowSparseProblem, RepresentProblem),
     }
 
     n_components: int = 2
     n_features_to_select: int | float | None = None
     _: KW_ONLY
     explained_share: float = 0.9
+    criterion: str = "variance"
+    ridge: float | None = None
     solver: str | AnyMethod = "auto"
     init: str | NDArray[np.floating] | None = None
     include: Features | None = None
@@ -134,8 +142,9 @@ class FeatureSparseEstimator(CovarianceEstimator):
     def _fit(self, covariance: Covariance, monitor: Monitor) -> Self:
         """Choose, prove if asked to, and set the fitted attributes."""
         self._forget("certificate_")
-        method = self._method(RowSparseProblem, init=self.init)
-        level = method.proof_level or level_of(self.certify, RowSparseProblem)
+        kind = CRITERIA[self.criterion]
+        method = self._method(kind, init=self.init)
+        level = method.proof_level or level_of(self.certify, kind)
         options = options_for(method, self._proof_options(self.n_jobs))
         problem, solution = self._choose(covariance, method.searching(), monitor)
         if level and not solution.status.stopped_early:
@@ -144,8 +153,65 @@ class FeatureSparseEstimator(CovarianceEstimator):
             )
         self.n_features_to_select_ = problem.n_features_to_select
         self._keep(covariance, replace(solution, solver=method.name))
+        if isinstance(problem, RepresentProblem):
+            self._keep_scores(covariance, solution)
+        else:
+            self._forget("decoder_")
         self._warn_about_copies(covariance, solution.support)
         return self
+
+    def _keep_scores(self, covariance: Covariance, solution: Solution) -> None:
+        """Set what differs when all features are to be told: uncorrelated scores, and the way back.
+
+        Each score has the variance that it explains of all features, as those of PCA have.
+        """
+        support, m = solution.support, self.n_components
+        weights = solution.weights
+        image = covariance.matmat(weights, support)
+        size = np.sqrt(power_of_two(covariance.trace()))
+        gram = weights.T @ image[support]
+        scores, variances = uncorrelated(weights, gram, (image / size).T @ (image / size))
+        scores, variances = scores * size, variances * size**2
+        told = variances > 0
+        decoder = np.zeros((covariance.n_features, m))
+        decoder[:, told] = (covariance.matmat(scores, support) / np.where(told, variances, 1.0))[
+            :, told
+        ]
+        signs = np.where(decoder[np.abs(decoder).argmax(axis=0), np.arange(m)] < 0, -1.0, 1.0)
+        components = placed(scores * signs, support, covariance.n_features).T + 0.0
+        self.components_ = components.astype(covariance.dtype, copy=False)
+        self.decoder_ = ((decoder * signs).T + 0.0).astype(covariance.dtype, copy=False)
+        self.explained_variance_ = variances
+        self.explained_variance_ratio_ = variances / covariance.trace()
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the share of the variance of X that the components explain.
+
+        With ``criterion="variance"`` it is what their span explains, on the chosen features; on the
+        training data ``explained_variance_ratio_.sum()``. With "represent" it is what
+        ``inverse_transform(transform(X))`` tells of all features, by the regression of the fit:
+        1 less the squared error's share. On new data that may be below zero.
+
+        The variance is that of X itself (about its own mean, divided by the scales of the fit),
+        so X needs at least two samples. With ``covariance="precomputed"``, X is a covariance.
+
+        Parameters
+        ----------
+        X : as for `fit`
+        y : ignored
+        sample_weight : array of shape (n_samples,), optional
+            What each row counts, as in `fit`.
+        """
+        if self.criterion == "variance":
+            return super().score(X, y, sample_weight)
+        check_is_fitted(self)
+        covariance = self._as_covariance(X, reset=False, sample_weight=sample_weight)
+        support = self.get_support(indices=True)
+        W = self.components_[:, support].T.astype(np.float64)
+        P = self.decoder_.T.astype(np.float64)
+        image = covariance.matmat(W, support)
+        told = 2 * np.sum(P * image) - np.sum((P.T @ P) * (W.T @ image[support]))
+        return float(told / covariance.trace())
 
     def _warn_about_copies(self, covariance: Covariance, support: Index) -> None:
         """Warn when most of the choice is near copies of a few features; not if it costs a read."""
@@ -162,7 +228,7 @@ class FeatureSparseEstimator(CovarianceEstimator):
 
     def _choose(
         self, covariance: Covariance, method: AnyMethod, monitor: Monitor
-    ) -> tuple[RowSparseProblem, Solution]:
+    ) -> tuple[Any, Solution]:
         """Return the problem with its number of features, and what a method finds for it."""
         d, m = covariance.n_features, self.n_components
         k: Any = self.n_features_to_select
@@ -171,9 +237,12 @@ class FeatureSparseEstimator(CovarianceEstimator):
         seed = self._seed()
 
         panel, names = Panel.of(self), getattr(self, "feature_names_in_", None)
-        rules: dict[str, Any] = {"include": include, "exclude": exclude, "names": names}
+        rules: dict[str, Any] = {
+            "include": include, "exclude": exclude, "names": names,
+            "ask": asking(self.criterion, self.ridge),
+        }  # fmt: skip
 
-        def wanted(problem: RowSparseProblem) -> Solution:
+        def wanted(problem: SharedFeatures) -> Solution:
             rng = np.random.default_rng(seed)
             return run_method(problem, method, monitor.inner(method.name), rng)
 
@@ -186,9 +255,9 @@ class FeatureSparseEstimator(CovarianceEstimator):
         return problem, wanted(problem)
 
     def _fewest(
-        self, smallest: RowSparseProblem, method: AnyMethod,
-        wanted: Callable[[RowSparseProblem], Solution], monitor: Monitor,
-    ) -> tuple[RowSparseProblem, Solution]:  # fmt: skip
+        self, smallest: SharedFeatures, method: AnyMethod,
+        wanted: Callable[[Any], Solution], monitor: Monitor,
+    ) -> tuple[Any, Solution]:  # fmt: skip
         """Return the fewest features that keep `explained_share`."""
         full = float(smallest.covariance.leading(self.n_components).values.sum())
         target = self.explained_share * full

@@ -10,7 +10,9 @@ from kspan.problem.problems import (
     default_nonzero_coefs,
     explained_at_least,
 )
+from kspan.problem.represent import RepresentProblem
 from kspan.problem.rules import RuledChoice
+from kspan.problem.shared_features import SharedFeatures
 from kspan.problem.shares import VarianceShares, shares_along, variance_shares
 from kspan.problem.solution import Candidate, LoadingsSolution, Solution, adjusted_variances
 
@@ -22,8 +24,10 @@ __all__ = [
     "LoadingsSolution",
     "NonnegativeProblem",
     "Patterns",
+    "RepresentProblem",
     "RowSparseProblem",
     "RuledChoice",
+    "SharedFeatures",
     "Solution",
     "StiefelProblem",
     "VarianceShares",

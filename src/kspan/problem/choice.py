@@ -183,6 +183,13 @@ class Choice:
         """Return features with all that are chosen together with them."""
         return features
 
+    def with_whole(self, scores: FloatArray) -> FloatArray:
+        """Return the scores of features with those of all that are chosen together with them.
+
+        What is minus infinity is not free, and stays so.
+        """
+        return scores
+
     def apart(self, features: Index, others: Index) -> Mask | None:
         """Return which features are in no support with which others; None: there is no such pair.
 

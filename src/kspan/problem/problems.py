@@ -8,14 +8,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kspan.arrays import FloatArray, Index, Mask
+from kspan.arrays import FloatArray, Index
 from kspan.covariance import Covariance
 from kspan.linalg.eigen import leading_stack
 from kspan.linalg.nonnegative import best_on_support
 from kspan.linalg.rounding import IMPROVEMENT, UNIT
 from kspan.linalg.stiefel import distance_to_orthonormal
-from kspan.problem.choice import Choice, HasChoice, as_count, is_count
+from kspan.problem.choice import Choice, is_count
 from kspan.problem.patterns import Patterns
+from kspan.problem.shared_features import SharedFeatures
 from kspan.problem.solution import Candidate, LoadingsSolution, Solution
 
 # Up to this many features, the eigenproblems of many supports are solved in one call: there the
@@ -60,23 +61,13 @@ def explained_at_least(
     return max(float(value - rounding - (1 + (8 * m * k + 64) * UNIT) * errors), 0.0)
 
 
-def require_sizes(m: int, k: int, d: int) -> None:
-    """Raise `ValueError` unless 1 ≤ m ≤ k ≤ d."""
-    if not 1 <= m <= d:
-        raise ValueError(f"n_components={m} must be between 1 and n_features={d}.")
-    if not m <= k <= d:
-        raise ValueError(
-            f"n_features_to_select={k} must be between n_components={m} and n_features={d}."
-        )
-
-
 def largest_trace(covariance: Covariance, support: Index) -> float:
     """Return what no eigenvalue of A on a support exceeds in size: its trace, and its slack."""
     return float((covariance.diagonal() + covariance.psd_slack())[support].sum())
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class RowSparseProblem(HasChoice):
+class RowSparseProblem(SharedFeatures):
     r"""Find k features whose m principal components explain the most variance.
 
     .. math:: \max_{W \in R^{d \times m}} \mathrm{tr}(W'AW)
@@ -109,77 +100,11 @@ class RowSparseProblem(HasChoice):
     """
 
     kind: ClassVar[str] = "row-sparse"
-    nonnegative: ClassVar[bool] = False
-
-    covariance: Covariance
-    n_components: int
-    choice: Choice
-
-    def __init__(
-        self,
-        covariance: Covariance,
-        n_components: int,
-        n_features_to_select: int | Choice,
-        include: Sequence[int] | Index = (),
-        exclude: Sequence[int] | Index = (),
-    ):
-        d, m = covariance.n_features, as_count("n_components", n_components)
-        given = n_features_to_select if isinstance(n_features_to_select, Choice) else None
-        if given is not None and len(include) + len(exclude):
-            raise ValueError("include and exclude are parts of the Choice that was given.")
-        k = as_count("n_features_to_select", given.size if given else n_features_to_select)
-        require_sizes(m, k, d)
-        choice = Choice.of(d, k, include, exclude) if given is None else given.at_least(m)
-        if choice.n_features != d or choice.is_empty:
-            raise ValueError(f"The choice has no {k} of the {d} features.")
-        for name, value in (("covariance", covariance), ("n_components", m), ("choice", choice)):
-            object.__setattr__(self, name, value)
-
-    def changed(
-        self, *, covariance: Covariance | None = None, n_components: int | None = None,
-        choice: Choice | None = None,
-    ) -> "RowSparseProblem":  # fmt: skip
-        """Return the problem with another covariance, number of components, or choice."""
-        return RowSparseProblem(
-            self.covariance if covariance is None else covariance,
-            self.n_components if n_components is None else n_components,
-            self.choice if choice is None else choice,
-        )
-
-    def at(self, size: int) -> "RowSparseProblem":
-        """Return the problem with another number of features."""
-        return self.changed(choice=self.choice.resized(size))
 
     def inside(self, features: Index) -> "RowSparseProblem":
         """Return the problem on some features alone, numbered anew."""
         covariance = self.covariance.restrict(features)
         return self.changed(covariance=covariance, choice=self.choice.on(features))
-
-    @property
-    def allowed(self) -> Mask:
-        """Which features may be chosen."""
-        return self.choice.allowed
-
-    def select(self, scores: FloatArray) -> Index:
-        """Return the feasible support with the largest sum of (nonnegative) scores.
-
-        Ties go to smaller indices. Constant features come after all others, whatever their
-        score, and scores of rounding size count as zero.
-        """
-        keys = np.where(scores > np.finfo(float).eps * scores.max(initial=0.0), scores, 0.0)
-        keys[self.covariance.diagonal() <= 0] = -1.0
-        return self.choice.select(keys)
-
-    def point_of(self, solution: Solution | LoadingsSolution) -> Candidate:
-        """Return the best point on the support of a solution, after checking that it fits."""
-        if not isinstance(solution, Solution):
-            raise TypeError("A RowSparseProblem needs a Solution.")
-        if solution.n_features != self.n_features:
-            raise ValueError("The solution belongs to a problem with another number of features.")
-        support = np.sort(solution.support)
-        if (wrong := self.choice.objection(support)) is not None:
-            raise ValueError(f"The solution is not one of this problem: its support {wrong}.")
-        return self.refit(support)
 
     def best_from(self, x: FloatArray) -> Candidate:
         """Return a (d,) unit vector with at most k entries as a point, or a better one near it.
@@ -204,10 +129,8 @@ class RowSparseProblem(HasChoice):
             return refitted
         return Candidate(support, given[:, None], np.array([max(value, 0.0)]))
 
-    def claimed_value(self, support: Index, weights: FloatArray) -> float:
-        """Return what weights on a support explain at least; `ValueError` if not feasible."""
-        if (wrong := self.choice.objection(support)) is not None:
-            raise ValueError(f"support: {wrong}")
+    def explained_at_least(self, support: Index, weights: FloatArray) -> float:
+        """See `SharedFeatures.explained_at_least`."""
         return explained_at_least(self.covariance, support, weights, self.n_components)
 
     def refit(self, support: Index) -> Candidate:

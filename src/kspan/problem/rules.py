@@ -320,6 +320,14 @@ class RuledChoice(Choice):
         """See `Choice.without_rules`."""
         return Choice(self.size, self.forced, self.allowed, True)
 
+    def with_whole(self, scores: FloatArray) -> FloatArray:
+        """See `Choice.with_whole`."""
+        free = np.isfinite(scores)
+        gains = np.where(free, np.maximum(scores, 0.0), 0.0)
+        sums = np.bincount(self.units, gains)
+        found: FloatArray = np.where(free & (scores >= 0), sums[self.units], scores)
+        return found
+
     def whole(self, features: Index) -> Index:
         """See `Choice.whole`."""
         return np.flatnonzero(np.isin(self.units, self.units[features]))

@@ -15,17 +15,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 
 from kspan.arrays import FloatArray, Index, Mask
 from kspan.covariance import Covariance
 from kspan.covariance.block_kernels import block_slices
+from kspan.linalg.representing import DEPENDENT, whitened
 from kspan.linalg.rounding import unit_scale
 
-# A feature of which the others leave less than this share of its variance adds nothing.
-DEPENDENT = 1e-10
-
-# The same of a score, as a standard deviation.
+# A score adds nothing if others, or rounding, leave less than this share of its standard deviation.
 DEPENDENT_SCORE = 1e-6
 
 # Products of all features with more numbers than this are made in blocks of columns.
@@ -204,32 +201,15 @@ class _Regressors:
         """Build from A on the support and the loadings; `varies` says which are not constant."""
         axes = np.linalg.qr(W)[0]
         explained = float(np.sum(axes * (A @ axes)))
-        chosen = np.flatnonzero(varies & (np.diagonal(A) > 0))
-        deviations = np.sqrt(np.diagonal(A)[chosen])
-        related = A[np.ix_(chosen, chosen)] / deviations / deviations[:, None]
-        related = np.clip(related, -1.0, 1.0)
-        if not chosen.size:
+        deviations = np.sqrt(np.where(varies, np.maximum(np.diagonal(A), 0.0), 0.0))
+        varies = deviations > 0
+        if not varies.any():
             return cls(np.zeros((len(A), 1)), np.zeros((1, 1)), 0.0, explained)
-        factor, order = _pivoted_cholesky(related, dependent)
-        rank = factor.shape[1]
-        inverse = scipy.linalg.solve_triangular(
-            factor[:rank], np.eye(rank), lower=True, trans="T", check_finite=False
-        )
-        places = chosen[order]
-        basis = np.zeros((len(A), rank))
-        basis[places[:rank]] = inverse / deviations[order[:rank], None]
-        V = deviations[order, None] * W[places]
-        scores = _span(factor.T @ V, np.abs(V).sum(axis=0))
-        return cls(basis, scores, chosen.size**2 / float(np.sum(related**2)), explained)
-
-
-def _pivoted_cholesky(C: FloatArray, dependent: float) -> tuple[FloatArray, Index]:
-    """Return a (k, r) factor L of a correlation matrix and an order: ``C[order][:, order] = LL'``.
-
-    It ends when all features that are left have less than a share of their variance left.
-    """
-    factor, order, rank, _ = scipy.linalg.lapack.dpstrf(C, tol=dependent, lower=1)
-    return np.tril(factor)[:, :rank], np.asarray(order, dtype=np.intp) - 1
+        own = np.ix_(varies, varies)
+        related = np.clip(A[own] / deviations[varies] / deviations[varies, None], -1.0, 1.0)
+        basis = whitened(np.where(varies & varies[:, None], A, 0.0), dependent)
+        scores = _span(basis.T @ (A @ W), deviations @ np.abs(W))
+        return cls(basis, scores, len(related) ** 2 / float(np.sum(related**2)), explained)
 
 
 def _span(scores: FloatArray, sizes: FloatArray) -> FloatArray:

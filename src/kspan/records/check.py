@@ -15,6 +15,7 @@ from kspan.choosing_k.own_features import OwnFeatures
 from kspan.choosing_k.panel import Panel
 from kspan.covariance import Covariance
 from kspan.io import open_data
+from kspan.linalg.representing import DEPENDENT
 from kspan.linalg.rounding import UNIT
 from kspan.linalg.selection import placed
 from kspan.problem import (
@@ -28,7 +29,6 @@ from kspan.problem import (
     default_nonzero_coefs,
     variance_shares,
 )
-from kspan.problem.shares import DEPENDENT
 from kspan.progress import Status, worst
 from kspan.proofs import Certificate, CertificateError, verify
 from kspan.proofs.check.certificate import OPTIMAL_GAP
@@ -525,7 +525,9 @@ class Check:
     def problem_at(self, k: int | None) -> RowSparseProblem:
         """Return the problem with k features, or with as many as rules allow."""
         asked, panel = self.record.parameters, self.panel
-        forced = {"include": asked["include"] or (), "exclude": asked["exclude"] or ()}
+        forced: dict[str, Any] = {
+            "include": asked["include"] or (), "exclude": asked["exclude"] or (),
+        }  # fmt: skip
         if panel.is_plain:
             return panel.problem(self.covariance, self.m, k, **forced)
         try:

@@ -156,7 +156,8 @@ def told(record: FitRecord) -> list[str]:
     if k > 1 and record.effective_features is not None:
         who = "They" if k < d else f"The {k:,} features"
         said.append(f"{who} carry {_distinct(record.effective_features, k)}.")
-    if record.total_variance > 0 and k < d:
+    on_their_own = record.parameters.get("criterion", "variance") == "variance"
+    if on_their_own and record.total_variance > 0 and k < d:
         said.append(_on_their_own(record))
     return said
 

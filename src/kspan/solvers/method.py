@@ -17,6 +17,7 @@ from kspan.problem import (
     ElementSparseProblem,
     LoadingsSolution,
     NonnegativeProblem,
+    RepresentProblem,
     RowSparseProblem,
     Solution,
     StiefelProblem,
@@ -119,6 +120,12 @@ class NonnegativeMethod(Method[NonnegativeProblem, LoadingsSolution]):
     """Components with features of their own and no negative loading."""
 
     solves = NonnegativeProblem
+
+
+class RepresentMethod(Method[RepresentProblem, Solution]):
+    """Features from which all others can be told."""
+
+    solves = RepresentProblem
 
 
 AnyMethod = Method[Any, Any]

@@ -8,7 +8,7 @@ from typing import Any
 
 from kspan.solvers.method import AnyMethod, Method
 
-FOLDERS = ("rowsparse", "elementsparse", "stiefel", "nonnegative")
+FOLDERS = ("rowsparse", "elementsparse", "stiefel", "nonnegative", "represent")
 
 # Methods that live above this layer, as they prove what they find.
 _FROM_ABOVE: list[type[AnyMethod]] = []

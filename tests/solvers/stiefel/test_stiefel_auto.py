@@ -58,7 +58,7 @@ def best_disjoint(A, patterns):
     ("d", "r", "counts"),
     [(8, 2, (3,)), (8, 2, ([4, 2],)), (7, 3, (2,)), (7, 3, (None, 6)), (7, 2, ([2, 4], 5))],
 )
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
 def test_disjoint_supports_against_enumeration(d, r, counts, seed):
     A = random_covariance(np.random.default_rng(seed), d, 5)
     problem = counted(A, r, *counts, disjoint=True)
@@ -90,7 +90,7 @@ def best_pair(A, sizes, rng, n_starts=6):
 
 
 @pytest.mark.parametrize(("d", "sizes"), [(6, (2, 2)), (6, (3, 3)), (6, (4, 2)), (5, (3, 4))])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
 def test_two_components_against_enumeration(d, sizes, seed):
     rng = np.random.default_rng(seed)
     A = random_covariance(rng, d, 4)
@@ -112,7 +112,7 @@ def test_a_total_against_enumeration(seed):
 @pytest.mark.parametrize(
     "name", ["pitprops", "wine", "breast cancer", pytest.param("digits", marks=pytest.mark.slow)]
 )
-@pytest.mark.parametrize(("r", "k"), [(2, 5), (3, 4)])
+@pytest.mark.parametrize(("r", "k"), [(2, 5), pytest.param(3, 4, marks=pytest.mark.slow)])
 def test_at_least_as_good_as_every_named_method(name, r, k):
     A = correlations(name)
     problem = counted(A, r, k)
@@ -132,9 +132,12 @@ def test_at_least_as_good_as_every_named_method(name, r, k):
 @pytest.mark.parametrize(
     ("name", "r", "k", "value"),
     [  # the best of many long runs
-        ("pitprops", 2, 5, 5.710358), ("pitprops", 3, 5, 7.711292), ("pitprops", 3, 7, 8.225074),
-        ("wine", 3, 3, 6.443801), ("wine", 3, 5, 7.978070), ("wine", 3, 8, 8.498900),
-        ("breast cancer", 2, 8, 13.297170), ("breast cancer", 3, 5, 13.512748),
+        ("pitprops", 2, 5, 5.710358), ("pitprops", 3, 7, 8.225074), ("wine", 3, 3, 6.443801),
+        ("wine", 3, 5, 7.978070), ("breast cancer", 2, 8, 13.297170),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in (
+            ("pitprops", 3, 5, 7.711292), ("wine", 3, 8, 8.498900),
+            ("breast cancer", 3, 5, 13.512748),
+        )),
     ],
 )  # fmt: skip
 def test_the_best_that_is_known(name, r, k, value):
@@ -145,16 +148,16 @@ def test_the_best_that_is_known(name, r, k, value):
 
 
 def test_the_same_seed_gives_the_same_answer():
-    problem = counted(correlations("wine"), 3, [5, 3, 4])
+    problem = counted(correlations("wine"), 2, [5, 3])
     first, second = (solve(problem, random_state=3) for _ in range(2))
     assert np.array_equal(first.loadings, second.loadings)
     assert np.array_equal(first.history, second.history)
 
 
 def test_limits_are_in_the_given_order_and_alike_components_by_variance():
-    A = correlations("breast cancer")
+    A = correlations("wine")
     values = set()
-    for limits in ((6, 2, 2), (2, 6, 2), (2, 2, 6)):
+    for limits in ((5, 2, 2), (2, 5, 2), (2, 2, 5)):
         V = solve(counted(A, 3, list(limits)), random_state=0).loadings
         assert (np.count_nonzero(V, axis=0) <= limits).all()
         variances = np.diag(V.T @ A @ V)
@@ -166,9 +169,9 @@ def test_limits_are_in_the_given_order_and_alike_components_by_variance():
 
 def test_more_freedom_is_never_worse():
     A = correlations("wine")
-    apart, free = found(counted(A, 3, 4, disjoint=True)), found(counted(A, 3, 4))
-    total = found(counted(A, 3, None, 12))
-    more = found(counted(A, 3, 5))
+    apart, free = found(counted(A, 2, 4, disjoint=True)), found(counted(A, 2, 4))
+    total = found(counted(A, 2, None, 8))
+    more = found(counted(A, 2, 5))
     assert apart <= free * (1 + 1e-9)
     assert free <= min(total, more) * (1 + 1e-9)
 
@@ -200,9 +203,9 @@ CASES = {
 @pytest.mark.parametrize("disjoint", [False, True])
 @pytest.mark.parametrize(
     ("r", "counts"),
-    [(1, (1,)), (2, (1,)), (6, (1,)), (2, (6,)), (6, (6,)), (2, (None, 2)), (3, (None, 18)),
+    [(1, (1,)), (2, (1,)), (2, (6,)), (6, (6,)), (3, (None, 18)),
      *(pytest.param(*rest, marks=pytest.mark.slow)
-       for rest in ((3, (2,)), (3, ([1, 2, 3],)), (4, (3, 5))))],
+       for rest in ((6, (1,)), (2, (None, 2)), (3, (2,)), (3, ([1, 2, 3],)), (4, (3, 5))))],
 )  # fmt: skip
 def test_an_answer_in_any_case(case, disjoint, r, counts):
     A = CASES[case]
@@ -225,7 +228,7 @@ def test_all_features_are_plain_pca(rng):
 
 
 def test_time_limits_and_interrupts(rng):
-    problem = counted(random_covariance(rng, 40), 3, 8)
+    problem = counted(random_covariance(rng, 20), 3, 6)
 
     def press(progress):
         if progress.iteration == 2:

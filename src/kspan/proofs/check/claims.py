@@ -15,11 +15,12 @@ from kspan.arrays import FloatArray, Index
 from kspan.problem import (
     ElementSparseProblem,
     NonnegativeProblem,
+    RepresentProblem,
     RowSparseProblem,
     StiefelProblem,
 )
 
-Problem = RowSparseProblem | NonnegativeProblem | StiefelProblem
+Problem = RowSparseProblem | NonnegativeProblem | StiefelProblem | RepresentProblem
 
 # Two computations of one number differ by rounding, on machines that add in another order: by less
 # than this share of it. A claim may be this much better than what follows, and no more.

@@ -10,7 +10,7 @@ where Γ_i are the Ritz values left when row i is gone and c_ij is the coupling 
 By Rayleigh-Ritz this is a lower bound on what the swapped support explains, so a positive gain
 is a certain one. The same bound for adding j alone, and Γ_i for removing i alone, cost O(dm)
 and O(km³): only the features that do best in these two are paired. The best few pairs are then
-tried exactly. Where rules say which features go together, `insertions.py` does the work.
+tried exactly. Where rules say which features go together, `kspan.solvers.insertions` does the work.
 
 Passes over the data: two a sweep, for the columns of A at the support and the new features.
 
@@ -18,6 +18,7 @@ Guarantee: every accepted swap raises the objective. Not from a paper; the deriv
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from kspan.linalg.selection import top_k
 from kspan.problem import Candidate, RowSparseProblem
 from kspan.problem.problems import STACK_LIMIT
 from kspan.progress import Monitor
-from kspan.solvers.rowsparse.insertions import improve_by_insertions
+from kspan.solvers.insertions import improve_by_insertions, insertion_keys
 
 # How many features are paired in a sweep, at most.
 MAX_OUT, MAX_IN = 64, 512
@@ -63,8 +64,9 @@ def improve_by_swaps(
     """
     if problem.choice.has_rules:
         return improve_by_insertions(
-            problem, candidate, max_sweeps=max_sweeps, n_trials=n_trials, monitor=monitor
-        )
+            problem.choice, candidate, problem.refit_all, partial(_keys, problem),
+            max_sweeps=max_sweeps, n_trials=n_trials, monitor=monitor,
+        )  # fmt: skip
     for _ in range(max_sweeps):
         better = sweep(problem, candidate, n_trials, monitor)
         if better is None:
@@ -220,3 +222,16 @@ def _best_swaps(gains: FloatArray, outs: Index, ins: Index, n_trials: int) -> li
         Swap(int(outs[i]), int(ins[j]), float(gains[i, j]))
         for i, j in zip(pairs_out, pairs_in, strict=True)
     ]
+
+
+def _keys(problem: RowSparseProblem, candidate: Candidate) -> FloatArray:
+    """Return scores for insertions, by what the present directions explain of other features."""
+    covariance, support = problem.covariance, candidate.support
+    variances = covariance.diagonal()
+    scale = power_of_two(max(candidate.objective, float(variances.max())))
+    ritz, W = candidate.variances / scale, candidate.weights
+    product = covariance.matmat(W, support) / scale
+    corner = np.maximum(variances, 0.0) / scale
+    added = np.minimum(np.sum(product**2, axis=1) / max(float(ritz.max()), 1e-300), corner)
+    added = np.maximum(added, 1e-3 * corner)
+    return insertion_keys(added, (W**2) @ ritz, support, variances > 0)

@@ -1,0 +1,1 @@
+"""Methods that choose the features from which all others can be told."""
