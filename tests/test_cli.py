@@ -155,10 +155,14 @@ def test_a_path_of_features_of_their_own(tmp_path, wine_csv, kind):
         assert all(1 <= len(part) <= row["features"] for part in row["components"])
         assert set().union(*row["components"]) == set(row["selected"])
     if kind == "orthonormal":
-        assert header == ["features", "variance_sum", "share_of_pca", "at_most", "gap"]
+        told = ["represented", "panel"]
+        assert header == ["features", "variance_sum", "share_of_pca", *told, "at_most", "gap"]
         assert "Variances of all components added up by number of features in each" in said
     else:
-        assert header == ["features", "explained_variance", "share_of_pca", "gap_PC1", "gap_PC2"]
+        assert header == [
+            "features", "explained_variance", "share_of_pca", "represented", "panel", "gap_PC1",
+            "gap_PC2",
+        ]  # fmt: skip
         assert "of what they explain together nothing is proved" in said
         assert "whether fewer could is not proved" in said or "keep only" in said
 
@@ -356,7 +360,10 @@ def test_path_shows_a_band_and_a_suggestion(wine_csv, tmp_path):
     rows = [line.split(",") for line in table.read_text().splitlines()]
     assert [row[0] for row in rows] == ["features", "2", "4", "6", "8", "11"]
     for row in rows[1:]:
-        assert float(row[1]) <= float(row[3]) * (1 + 1e-12), "the band holds the objective"
+        named = dict(zip(rows[0], map(float, row), strict=True))
+        assert named["explained_variance"] <= named["at_most"] * (1 + 1e-12)
+        assert 0 < named["represented"] <= named["panel"] <= 1
+    assert "linear regression on the 2 scores" in " ".join(result.output.split())
 
 
 def test_path_as_json(wine, wine_csv):

@@ -425,6 +425,10 @@ def test_a_path_is_verified(with_path, wine):
 
 
 PATH_CHANGES = {
+    "represented": {"represented": lambda values: values * 0.999},
+    "panel": {"panel": lambda values: np.minimum(values * 1.001, 1.0)},
+    "represented left out": {"represented": lambda values: None},
+    "panel above one": {"panel": lambda values: values + 1},
     "full": {"full": lambda value: value * 0.99},
     "total": {"total_variance": lambda value: value * 2},
     "another m": {"n_components": lambda m: m + 1},
@@ -491,6 +495,10 @@ def test_a_path_of_features_of_their_own_is_kept_and_verified(own_paths, wine, t
 
 
 OWN_PATH_CHANGES = {
+    "represented": {"represented": lambda values: values * 0.999},
+    "panel": {"panel": lambda values: np.minimum(values * 1.001, 1.0)},
+    "represented left out": {"represented": lambda values: None},
+    "panel above one": {"panel": lambda values: values + 1},
     "objective": {"objective": lambda values: values * 1.001},
     "a bound": {"upper": lambda values: np.where(np.isnan(values), 9.0, values * 0.99)},
     "more features": {"k": lambda k: k - 1, "proved_at": lambda k: k - 1},

@@ -485,16 +485,25 @@ def test_a_path_of_features_of_their_own_claims_what_is_proved(kind):
     (chart,) = (chart for chart in charts(record) if chart.key == "path")
     assert chart.layout["xaxis"]["title"]["text"] == "number of features in each component k"
     drawn = [curve["name"] for curve in chart.data]
-    rows = tables.path_rows(record)
+    rows, told = tables.path_rows(record), ["scores tell", "features tell"]
     if kind == "orthonormal":
-        assert tables.path_columns(record) == ["k", "found", "limit", "gap"]
+        assert tables.path_columns(record) == ["k", "found", "limit", "gap", *told]
         assert drawn[:3] == ["the best possible lies here", "proved limit", "found"]
     else:
-        assert tables.path_columns(record) == ["k", "found", "gap of PC1", "gap of PC2"]
+        assert tables.path_columns(record) == ["k", "found", "gap of PC1", "gap of PC2", *told]
         assert drawn[0] == "found"
         assert "nothing is proved about what they explain together" in chart.caption
     assert [row[0] for row in rows] == ["2", "4", "7"]
-    assert all(len(row) == 4 for row in rows)
+    assert all(len(row) == 6 for row in rows)
+    assert [row[-2:] for row in rows] == [
+        [percent(share), percent(panel)]
+        for share, panel in zip(record.path.represented, record.path.panel, strict=True)
+    ]
+    note = "that a linear regression on the 2 scores, or on all chosen features, gives back."
+    assert note in render(record)
+    old = replace(record, path=replace(record.path, represented=None, panel=None))
+    assert all(len(row) == 4 for row in tables.path_rows(old))
+    assert note not in render(old)
 
 
 def test_what_is_told_of_all_features_is_explained() -> None:

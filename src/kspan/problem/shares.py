@@ -126,8 +126,8 @@ def shares_along(
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
     """Return `represented` and `panel` of `variance_shares` for many supports.
 
-    The columns of all features that any of them has are read together, if they are not too many:
-    for each support only products of its own features are left to do.
+    The data is read for all of them together, two passes at most, if their features are not too
+    many: for each support only products of its own features are left to do.
 
     Parameters
     ----------
@@ -136,32 +136,66 @@ def shares_along(
     weights : t arrays of loadings on them
     dependent : see `variance_shares`
     """
-    union, varied = np.unique(np.concatenate(supports)), np.maximum(covariance.diagonal(), 0.0)
-    if union.size * covariance.n_features > MOST_NUMBERS:
-        each = [
-            variance_shares(covariance, support, W, dependent)
-            for support, W in zip(supports, weights, strict=True)
-        ]
+    variances = np.maximum(covariance.diagonal(), 0.0)
+    unit = unit_scale(float(variances.max()))
+    total = float((variances / unit).sum())
+    union = np.unique(np.concatenate(supports))
+    inside = _Inside.of(covariance, union, unit)
+    if inside is None:
+        each = [variance_shares(covariance, *both, dependent)
+                for both in zip(supports, weights, strict=True)]  # fmt: skip
         return np.array([s.represented for s in each]), np.array([s.panel for s in each])
-    unit = unit_scale(float(varied.max()))
-    total = float((varied / unit).sum())
-    columns = covariance.products_within(union, lambda A: np.eye(len(A)) / unit)
-    A, squares = columns[union], columns.T @ columns
-    found = []
-    for support, W in zip(supports, weights, strict=True):
-        places = np.searchsorted(union, support)
-        inside, varies = np.ix_(places, places), varied[support] > 0
+    represented, panels = np.zeros(len(supports)), np.zeros(len(supports))
+    for place, (support, W) in enumerate(zip(supports, weights, strict=True)):
+        own, varies = np.searchsorted(union, support), variances[support] > 0
         if not varies.any():
-            found.append((0.0, 0.0))
             continue
-        own = _Regressors.of(A[inside], W, varies, dependent)
-        told = float(np.sum(own.basis * (squares[inside] @ own.basis)))
-        by_scores = float(np.sum(own.for_scores * (squares[inside] @ own.for_scores)))
-        is_all = np.count_nonzero(varies) == np.count_nonzero(varied)
-        panel = 1.0 if is_all else _share(told, total)
-        found.append((min(_share(by_scores, total), panel), panel))
-    represented, panels = np.array(found).T
+        regressors = _Regressors.of(inside.A[np.ix_(own, own)], W, varies, dependent)
+        is_all = np.count_nonzero(varies) == np.count_nonzero(variances)
+        panels[place] = 1.0 if is_all else _share(inside.told(own, regressors.basis), total)
+        by_scores = _share(inside.told(own, regressors.for_scores), total)
+        represented[place] = min(by_scores, panels[place])
     return represented, panels
+
+
+@dataclass(frozen=True)
+class _Inside:
+    """What is known of some features, U, without going back to the others.
+
+    Attributes
+    ----------
+    A : A on them
+    squares : (A²) on them, ``A[:, U]' A[:, U]``; None for wide data
+    samples : of wide data X with ``A = X'X`` on them, and XX' of all features
+    """
+
+    A: FloatArray
+    squares: FloatArray | None
+    samples: tuple[FloatArray, FloatArray] | None
+
+    @classmethod
+    def of(cls, covariance: Covariance, features: Index, unit: float) -> "_Inside | None":
+        """Read it, with A divided by a power of four; None if that would take too much memory."""
+        n, d = covariance.n_samples or 0, covariance.n_features
+        if covariance.is_wide and n * d <= MOST_NUMBERS:
+            X = covariance.sample_factor()
+            assert X is not None
+            X /= np.sqrt(unit)
+            own = X[:, features]
+            return cls(own.T @ own, None, (own, X @ X.T))
+        if features.size * d > MOST_NUMBERS:
+            return None
+        columns = covariance.products_within(features, lambda A: np.eye(len(A)) / unit)
+        return cls(columns[features], columns.T @ columns, None)
+
+    def told(self, places: Index, basis: FloatArray) -> float:
+        """Return the sum of ‖Ab‖² over columns b that have rows at some places of U."""
+        if self.samples is not None:
+            X, products = self.samples
+            Z = X[:, places] @ basis
+            return float(np.sum(Z * (products @ Z)))
+        assert self.squares is not None
+        return float(np.sum(basis * (self.squares[np.ix_(places, places)] @ basis)))
 
 
 def _square(columns: FloatArray) -> float:

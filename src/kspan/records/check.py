@@ -3,7 +3,7 @@
 What does not follow from the data, and is not checked, is said by `not_checked`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from kspan.choosing_k.own_features import OwnFeatures
 from kspan.choosing_k.panel import Panel
 from kspan.covariance import Covariance
 from kspan.io import open_data
+from kspan.linalg.eigen import RESIDUAL_TOL
 from kspan.linalg.representing import DEPENDENT
 from kspan.linalg.rounding import UNIT
 from kspan.linalg.selection import placed
@@ -27,6 +28,7 @@ from kspan.problem import (
     StiefelProblem,
     adjusted_variances,
     default_nonzero_coefs,
+    shares_along,
     variance_shares,
 )
 from kspan.progress import Status, worst
@@ -564,7 +566,65 @@ class Check:
             need(objective <= upper, f"path, k={k}: {objective!r} is above its bound {upper!r}")
             proved = np.isfinite(upper) and upper >= follows * (1 - BOUND_TOLERANCE)
             need(proved, f"path, k={k}: upper {upper!r} was claimed, only {follows!r} follows")
+        self.path_shares(
+            path,
+            lambda i: self.problem_at(ks[i]).refit(path.supports[i]).weights,
+            lambda i: self.turned(path.supports[i]),
+        )
         return f"the path holds at {len(ks)} numbers of features"
+
+    def path_shares(
+        self, path: SparsityPath, weights: Callable[[int], FloatArray],
+        doubt: Callable[[int], float],
+    ) -> None:  # fmt: skip
+        """What scores and features tell at every k, given loadings and how well these are known."""
+        claimed = {"represented": path.represented, "panel": path.panel}
+        if all(values is None for values in claimed.values()):
+            return  # a file from before they were measured
+        for name, values in claimed.items():
+            need(values is not None, f"path: {name} is missing")
+        loadings = [weights(i) for i in range(path.k.size)]
+        follows = [self.told_along(path, loadings, 1.0)]
+        wrong = self.wrong_shares(path, follows, doubt)
+        if wrong:  # beyond rounding, unless near copies are taken for copies, or not
+            follows += [self.told_along(path, loadings, by) for by in (NEARLY, 1 / NEARLY)]
+            wrong = self.wrong_shares(path, follows, doubt)
+        need(not wrong, wrong)
+
+    def wrong_shares(
+        self, path: SparsityPath, follows: list[dict[str, FloatArray]],
+        doubt: Callable[[int], float],
+    ) -> str:  # fmt: skip
+        """Return the first share of a path that is not among those that follow, in words."""
+        for name in ("represented", "panel"):
+            for i, k in enumerate(path.k):
+                claimed, found = getattr(path, name)[i], [each[name][i] for each in follows]
+                off = max(min(found) - claimed, claimed - max(found))
+                slack = self.loose + SPREAD * (max(found) - min(found))
+                if off > slack and (name == "panel" or off > slack + doubt(i)):
+                    return (
+                        f"path, k={k}: {name} {claimed!r} was claimed, the data gives {found[0]!r}"
+                    )
+        return ""
+
+    def told_along(
+        self, path: SparsityPath, loadings: list[FloatArray], factor: float
+    ) -> dict[str, FloatArray]:
+        """Measure the choices of a path; by the factor more or fewer features depend on others."""
+        found = shares_along(self.covariance, path.supports, loadings, factor * DEPENDENT)
+        return {"represented": found[0], "panel": found[1]}
+
+    def turned(self, support: Index) -> float:
+        """Return what the principal axes of a support may be turned by, for rounding.
+
+        Their residuals are 1e-8 of the largest eigenvalue, and so their angles that over the gap to
+        the next one. Where there is no gap, any axes will do.
+        """
+        if support.size <= self.m:
+            return 0.0
+        values = self.covariance.leading(self.m + 1, support).values
+        gap = float(values[-2] - values[-1])
+        return min(4 * RESIDUAL_TOL * float(values[0]) / gap, 1.0) if gap > 0 else 1.0
 
     def budgets(self, path: BudgetPath) -> str:
         """What other budgets buy, and what they could buy at most."""
@@ -620,6 +680,7 @@ class Check:
             need(objective <= upper, f"{what}: {objective!r} is above its bound {upper!r}")
             proved = np.isfinite(upper) and upper >= follows * (1 - BOUND_TOLERANCE)
             need(proved, f"{what}: upper {upper!r} was claimed, only {follows!r} follows")
+        self.path_shares(path, lambda i: path.loadings[i], lambda i: 0.0)
         return f"the path holds at {len(ks)} numbers of features"
 
     def path_problems(self, family: OwnFeatures, path: ComponentPath, place: int) -> list[Any]:

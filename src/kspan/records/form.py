@@ -191,6 +191,10 @@ def require_path(path: SparsityPath, d: int, *, ruled: bool) -> None:
     t = path.k.size
     for name in ("k", "objective", "upper"):
         require_shape(f"path: {name}", getattr(path, name), (t,))
+    for name in ("represented", "panel"):
+        shares = getattr(path, name)
+        require_shape(f"path: {name}", shares, (t,))
+        need(shares is None or ((shares >= 0) & (shares <= 1)).all(), f"path: {name} is no share")
     need(t > 0 and (np.diff(path.k) > 0).all() and path.k[0] >= 1, "path: k does not rise")
     require_length("path: supports", path.supports, t, "number of features")
     shared = not isinstance(path, ComponentPath)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from kspan.choosing_k import SparsityPath
 from kspan.figures.appearance import MINUS, one_line, shorten
 from kspan.progress import Status
 from kspan.proofs.check.certificate import OPTIMAL_GAP, Certificate
@@ -160,6 +161,16 @@ def told(record: FitRecord) -> list[str]:
     if on_their_own and record.total_variance > 0 and k < d:
         said.append(_on_their_own(record))
     return said
+
+
+def told_along(path: SparsityPath) -> str:
+    """Say what the columns of a path mean that are about all features."""
+    scores = "the score" if path.n_components == 1 else f"the {path.n_components} scores"
+    return (
+        f"Scores tell, features tell: the share of the variance of all "
+        f"{count(path.n_features, 'feature')} that a linear regression on {scores}, or on all "
+        "chosen features, gives back."
+    )
 
 
 def _distinct(signals: float, k: int) -> str:
