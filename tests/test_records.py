@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.decomposition import PCA
@@ -417,6 +418,21 @@ def test_float32_numbers_in_double_precision(wine, tmp_path):
 def with_path(records, wine):
     path = sparsity_path(wine, 2, ks=[2, 4, 7], scale=True, random_state=0)
     return replace(records["features"], path=path)
+
+
+def test_axes_of_a_path_may_be_any_where_variances_are_equal():
+    """What two scores tell then depends on the axes, and is checked against what features tell."""
+    X = scipy.linalg.hadamard(16)[:, 1:9].astype(float)
+    X[:, 7] += X[:, 0] + X[:, 1]
+    model = FeatureSparsePCA(1, 3, exclude=[7], random_state=0).fit(X)
+    path = sparsity_path(X, 1, ks=[2, 3], exclude=[7], random_state=0)
+    record = FitRecord.from_estimator(model, X, path=path)
+    for form in (np.asarray, sp.csr_array, npy):
+        record.verify(form(X))
+    other = replace(path, represented=0.9 * path.represented)
+    replace(record, path=other).verify(X)
+    with pytest.raises(CertificateError, match="panel"):
+        replace(record, path=replace(path, panel=0.9 * path.panel)).verify(X)
 
 
 def test_a_path_is_verified(with_path, wine):

@@ -19,6 +19,7 @@ import numpy as np
 from kspan.arrays import FloatArray, Index, Mask
 from kspan.covariance import Covariance
 from kspan.covariance.block_kernels import block_slices
+from kspan.linalg.machine import one_blas_thread
 from kspan.linalg.representing import DEPENDENT, whitened
 from kspan.linalg.rounding import unit_scale
 
@@ -57,6 +58,7 @@ class VarianceShares:
     explained: float
 
 
+@one_blas_thread()
 def variance_shares(
     covariance: Covariance, support: Index, weights: FloatArray, dependent: float = DEPENDENT
 ) -> VarianceShares:
@@ -120,6 +122,7 @@ def variance_shares(
     )  # fmt: skip
 
 
+@one_blas_thread()
 def shares_along(
     covariance: Covariance, supports: Sequence[Index], weights: Sequence[FloatArray],
     dependent: float = DEPENDENT,
