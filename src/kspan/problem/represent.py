@@ -18,7 +18,7 @@ from kspan.problem.solution import Candidate
 
 # Noise of each chosen feature, as a share of its variance. Enough to make copies of a feature
 # worth nothing, and the numbers of a proof exact.
-RIDGE = 1e-6
+RIDGE = 1e-5
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -40,7 +40,7 @@ class RepresentProblem(SharedFeatures):
         k, with m ≤ k ≤ d; or all rules about the features at once, and then without the next two.
     include, exclude : sequences of int
         Features that must, and must not, be chosen; all are to be told in any case.
-    ridge : float, default=1e-6
+    ridge : float, default=1e-5
         ρ: every chosen feature is taken to be measured with noise, of this share of its variance.
         What is explained is then what a panel with such noise explains.
 
