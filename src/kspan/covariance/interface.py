@@ -172,6 +172,14 @@ class Covariance(ABC):
         """
         return None
 
+    def sample_gram(self) -> tuple[FloatArray, float] | None:
+        """Return XX' (n×n) with ``A = X'X``, and what its norm is off by; None if not in memory.
+
+        For data that is neither wide in one array nor has few features: of all that are neither,
+        only sparse data has an answer.
+        """
+        return None
+
     @property
     def reads_are_costly(self) -> bool:
         """Whether methods should make few products with all features rather than many."""

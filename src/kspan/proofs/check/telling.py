@@ -47,7 +47,6 @@ import scipy.linalg
 
 from kspan.arrays import FloatArray, Index, Mask
 from kspan.linalg.rounding import UNIT
-from kspan.linalg.subset_scan import NOTHING, add_feature, scan_after
 from kspan.problem import Choice, RepresentProblem
 from kspan.proofs.check.bounds import (
     Bound,
@@ -66,6 +65,9 @@ MAX_SCANNED = 2e11
 
 # Features whose covariances a scan keeps, a few times over.
 MAX_IN_MATRIX = 2500
+
+# Of two features one is a copy, when this share of their variances is left.
+NOTHING = 1e-13
 
 
 class TellingWitness(Witness):
@@ -260,6 +262,63 @@ class SpectrumWitness(TellingWitness):
         # The error's norm is at most the sum of r, and m eigenvalues move by that.
         value += m * float(errors.sum()) * (1 + (d + 8) * UNIT)
         return min(value, total) * scale
+
+
+# Rows and columns of a matrix of all samples: 1.2 GB.
+MOST_SAMPLES = 12_000
+
+
+@dataclass(frozen=True)
+class SampleSpectrumWitness(TellingWitness):
+    r"""What m principal components explain, of many features and many samples.
+
+    If :math:`G \preceq σI + Q(Θ - σ)_+Q'`, then the m largest eigenvalues of G are no more than mσ
+    and :math:`\sum (θ_i - σ)_+ \|q_i\|^2`. That it is so is shown by Cholesky's method, which succeeds
+    only if the difference is positive semidefinite but for (n + 2)u times its trace.
+    """
+
+    label: ClassVar[str] = "principal components"
+
+    scale: float
+    vectors: FloatArray
+    values: FloatArray
+    shift: float
+
+    @property
+    def any_size(self) -> bool:
+        """See `Witness.any_size`."""
+        return True
+
+    @refuses_overflow
+    def evaluate(self, problem: Problem) -> float:
+        """See `Witness.evaluate`."""
+        problem = about_telling(problem)
+        scale, m = checked_scale(problem, self.scale), problem.n_components
+        covariance, n = problem.covariance, problem.covariance.n_samples or 0
+        need(0 < n <= MOST_SAMPLES, "witness: there are too many samples")
+        Q, theta, shift = self.vectors, self.values, self.shift
+        need(Q.ndim == 2 and Q.shape == (n, theta.size), "witness: does not fit the samples")
+        require_range(Q, theta)
+        need(0 < shift < 1e100, "witness: has no shift")
+        found = covariance.sample_gram()
+        if found is None:
+            raise CertificateError("witness: the samples are not in memory")
+        G, off = found[0], found[1] / scale
+        G /= -scale
+        above = np.maximum(theta - shift, 0.0)
+        F = Q * np.sqrt(above)
+        G += F @ F.T
+        G[np.diag_indices(n)] += shift
+        size = float(np.abs(np.diagonal(G)).sum()) + float(np.linalg.norm(F) ** 2)
+        try:
+            scipy.linalg.cholesky(G, lower=True, overwrite_a=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            raise CertificateError("witness: is not above the samples' products") from None
+        lacking = off + (n + theta.size + 16) * UNIT * size
+        lengths = np.einsum("ij,ij->j", Q, Q) * (1 + n * UNIT)
+        # The eigenvalues of FF' are those of F'F, and their sum is its trace.
+        value = m * (shift + lacking) + float(above @ lengths) * (1 + 8 * theta.size * UNIT)
+        return (value + m * float(covariance.entry_errors().sum() / scale)) * scale
 
 
 # --- relaxation
@@ -499,6 +558,8 @@ def scanned(
     value : in units of the scale
     stop : asked between features
     """
+    from kspan.linalg.subset_scan import add_feature, scan_after  # compiled when it is used
+
     need(is_scannable(problem), "witness: there is too much to try")
     choice = problem.choice
     known.slack(1, choice)  # features may not depend on each other

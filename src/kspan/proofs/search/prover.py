@@ -83,6 +83,7 @@ from kspan.proofs.search.telling_search import (
     TellingSearch,
     can_relax,
     prove_by_relaxation,
+    prove_by_samples_spectrum,
     prove_by_scan,
     prove_by_spectrum,
 )
@@ -709,15 +710,17 @@ class RepresentProver(Prover):
 
     def plan(self, level: str) -> list[Step]:
         """See `Prover.plan`."""
-        steps = [self.spectrum]
+        steps: list[Step] = [partial(self.spectrum, level)]
         if level != "fast":
             steps.append(partial(self.relaxed, level))
         return steps
 
-    def spectrum(self) -> None:
+    def spectrum(self, level: str) -> None:
         """What m principal components explain."""
         if self.problem.covariance.is_wide or self.problem.n_features <= LARGEST_MATRIX:
             prove_by_spectrum(self.proof, whole=False)
+        elif level != "fast":
+            prove_by_samples_spectrum(self.proof)
 
     def relaxed(self, level: str) -> None:
         """The relaxation, and for exact proofs the search that fits the problem."""

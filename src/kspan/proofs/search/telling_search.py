@@ -23,10 +23,14 @@ import numpy as np
 
 from kspan.arrays import FloatArray
 from kspan.proofs.check.bounds import Bound
+from kspan.proofs.check.claims import CertificateError
+from kspan.proofs.check.known import data_scale
 from kspan.proofs.check.screening import screen
 from kspan.proofs.check.telling import (
+    MOST_SAMPLES,
     KnownWhole,
     RelaxedWitness,
+    SampleSpectrumWitness,
     ScanWitness,
     Slack,
     SpectrumWitness,
@@ -216,6 +220,34 @@ def prove_by_spectrum(proof: Proof, *, whole: bool) -> None:
     witness = SpectrumWitness(whole)
     proof.offer(witness.evaluate(proof.problem), witness)
     proof.n_eigensolves += not whole
+    proof.note()
+    proof.report()
+
+
+def prove_by_samples_spectrum(proof: Proof) -> None:
+    """What principal components explain, of more features than a matrix may have."""
+    problem = proof.problem
+    covariance, m = problem.covariance, problem.n_components
+    if not 0 < (covariance.n_samples or 0) <= MOST_SAMPLES:
+        return
+    if not covariance.has_samples or covariance.reads_are_costly:
+        return
+    pairs, scale = covariance.leading(m + 1), data_scale(problem)
+    Q = np.linalg.qr(covariance.scores(pairs.vectors[:, :m]))[0]
+    last = float(pairs.values[m]) / scale
+    # A little room for what the pairs are off by.
+    shift = (
+        last
+        + 1e-3 * float(pairs.values[m - 1] / scale - last)
+        + 1e-9 * float(pairs.values[0] / scale)
+    )
+    theta = pairs.values[:m] / scale * (1 + 1e-6) + 1e-6 * shift
+    witness = SampleSpectrumWitness(scale, Q, theta, shift)
+    try:
+        proof.offer(witness.evaluate(problem), witness)
+    except CertificateError:  # no sample products, or pairs that are off by more
+        return
+    proof.n_eigensolves += 1
     proof.note()
     proof.report()
 
