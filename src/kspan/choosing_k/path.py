@@ -20,7 +20,14 @@ from kspan.choosing_k.result import SparsityPath
 from kspan.choosing_k.walk import choose_supports
 from kspan.covariance.matrix import Psd
 from kspan.linalg.machine import one_blas_thread
-from kspan.problem import Candidate, Choice, RowSparseProblem, StiefelProblem, require_count
+from kspan.problem import (
+    Candidate,
+    Choice,
+    RowSparseProblem,
+    StiefelProblem,
+    require_count,
+    shares_along,
+)
 from kspan.progress import Callback, Monitor, Status, worst
 from kspan.proofs import Certificate
 from kspan.solvers.method import AnyMethod
@@ -255,13 +262,15 @@ def _summary(
         point = best[done[place]]
         return smallest.at(done[place]).claimed_value(point.support, point.weights)
 
+    supports = [best[k].support for k in done]
+    represented, panel = shares_along(A, supports, [best[k].weights for k in done])
     return SparsityPath(
         k=np.array(done, dtype=np.intp), objective=objective,
-        upper=checked(objective, band, at_least), supports=[best[k].support for k in done],
+        upper=checked(objective, band, at_least), supports=supports,
         n_components=m, n_features=A.n_features, full=float(A.leading(m).values.sum()),
         total_variance=A.trace(), feature_names=names, solver=method.name,
         status=(stopped or Status.COMPLETED).value, certificates=certificates,
-        n_passes=A.n_passes, seconds=monitor.seconds,
+        n_passes=A.n_passes, seconds=monitor.seconds, represented=represented, panel=panel,
     )  # fmt: skip
 
 

@@ -181,16 +181,24 @@ def _print(found: Any, rows: list[dict[str, Any]], suggestion: Any) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from kspan.report.wording import told_along
+
     console = Console()
     what = f"{found.measured[0].upper()}{found.measured[1:]}"
-    table = Table(title=f"{what} by number of {found.counted}", title_justify="left")
+    table = Table(
+        title=f"{what} by number of {found.counted}", title_justify="left",
+        padding=(0, 1 if len(rows[0]) <= 7 else 0),  # that it fits on a narrow screen
+    )  # fmt: skip
     for column in rows[0]:
-        table.add_column(HEADINGS.get(column, column.replace("_", " of ")), justify="right")
+        heading = HEADINGS.get(column, column.replace("_", " of "))
+        table.add_column(heading, justify="right", min_width=max(map(len, heading.split())))
     for row in rows:
         chosen = row["features"] == suggestion.k
         cells = [_cell(column, value) for column, value in row.items()]
         table.add_row(*cells, style="bold green" if chosen else None)
     console.print(table)
+    if found.represented is not None:
+        console.print(Text(told_along(found)))
     if not found.is_bounded:
         console.print(
             "Each gap is proved of one component, given those before it; of what they explain "
@@ -207,6 +215,8 @@ HEADINGS = {
     "explained_variance": "variance",
     "variance_sum": "variances",
     "share_of_pca": "of plain PCA's",
+    "represented": "scores tell",
+    "panel": "features tell",
     "at_most": "at most",
     "gap": "gap",
 }
@@ -217,6 +227,8 @@ def _cell(column: str, value: Any) -> str:
         return "not proved"
     if column == "features":
         return str(value)
+    if column in ("represented", "panel"):
+        return f"{value:.1%}"
     return f"{value:.2%}" if column.startswith(("gap", "share")) else f"{value:.6g}"
 
 

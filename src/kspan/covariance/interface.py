@@ -2,7 +2,7 @@
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -123,6 +123,15 @@ class Covariance(ABC):
     def submatrix(self, support: Index) -> FloatArray:
         """Return ``A[support, support]``."""
 
+    def products_within(
+        self, support: Index, weights_for: Callable[[FloatArray], FloatArray]
+    ) -> FloatArray:
+        """Return ``A W`` for W that is made from ``A[support, support]``, with rows on the support.
+
+        Of data that is two passes, or none once A is formed.
+        """
+        return self.matmat(weights_for(self.submatrix(support)), support)
+
     def submatrices(self, supports: Index) -> FloatArray:
         """Return ``A[S, S]`` for every row S of `supports` as a (s, k, k) stack."""
         return np.stack([self.submatrix(support) for support in supports])
@@ -209,6 +218,11 @@ class Covariance(ABC):
         if self._pairs is None or self._pairs.values.size < m:
             self._pairs = self._leading(m)
         return self._pairs.truncate(m)
+
+    def leading_if_cheap(self, m: int) -> EigenPairs | None:
+        """Return the m leading eigenpairs; None if they are not at hand and reads are costly."""
+        at_hand = self._pairs is not None and self._pairs.values.size >= m
+        return self.leading(m) if at_hand or not self.reads_are_costly else None
 
     @abstractmethod
     def _leading(self, m: int) -> EigenPairs:

@@ -93,6 +93,10 @@ class SparseDataCovariance(InMemoryCovariance):
         Z = self._weighted(X @ w - self.mean @ w)
         return (X.T @ Z - np.outer(self.mean, Z.sum(axis=0))) / self.scale[:, None]
 
+    def _standard(self, support: Index) -> FloatArray:
+        part = self.X[:, support].toarray().astype(np.float64, copy=False)
+        return self._standardised(part, support)
+
     def sample_gram(self) -> tuple[FloatArray, float]:
         r"""See `Covariance.sample_gram`. Without a dense copy of the data; one pass.
 

@@ -93,7 +93,19 @@ class FeatureSparsePCA(SparseProjection, FeatureSparseEstimator):
     explained_variance_ : array of shape (n_components,)
         Sample variance (ddof=1) along each component.
     explained_variance_ratio_ : array of shape (n_components,)
-        The same as a share of the variance of all features.
+        The same as a share of the variance of all features. It is variance of the chosen
+        features alone; what it tells of the others is the next number.
+    represented_variance_ratio_ : float
+        Share of the variance of all features that the scores tell: what a linear regression of
+        every feature on the m scores gives back.
+    panel_variance_ratio_ : float
+        The same with all chosen features in the place of the scores; never less.
+    pca_variance_ratio_ : float or None
+        The most that m scores can tell: those of PCA on all features. None where data is costly to
+        read and no method has needed it.
+    effective_features_ : float
+        How many distinct signals the chosen features carry, from 1 (copies of each other) to their
+        number (uncorrelated): their number squared over the sum of their squared correlations.
     objective_ : float
         ``explained_variance_.sum()``, in float64 whatever the data is.
     objective_history_ : array

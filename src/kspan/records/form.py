@@ -122,6 +122,9 @@ def require_form(record: "FitRecord") -> None:
         require_shape(name, getattr(record, name), shape)
     for name in ("total_variance", "objective"):
         need(np.isfinite(getattr(record, name)), f"{name}: not finite")
+    for name, most in (("represented_share", 1), ("panel_share", 1), ("effective_features", k)):
+        value = getattr(record, name)
+        need(value is None or 0 <= value <= most * (1 + 1e-9), f"{name}: not between 0 and {most}")
     require_length("feature_names", record.feature_names, d, "feature")
     require_length("sample_names", record.sample_names, s, "sample")
     require_parameters(record.parameters, d)
@@ -188,6 +191,10 @@ def require_path(path: SparsityPath, d: int, *, ruled: bool) -> None:
     t = path.k.size
     for name in ("k", "objective", "upper"):
         require_shape(f"path: {name}", getattr(path, name), (t,))
+    for name in ("represented", "panel"):
+        shares = getattr(path, name)
+        require_shape(f"path: {name}", shares, (t,))
+        need(shares is None or ((shares >= 0) & (shares <= 1)).all(), f"path: {name} is no share")
     need(t > 0 and (np.diff(path.k) > 0).all() and path.k[0] >= 1, "path: k does not rise")
     require_length("path: supports", path.supports, t, "number of features")
     shared = not isinstance(path, ComponentPath)
