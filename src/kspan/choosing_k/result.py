@@ -111,6 +111,9 @@ class SparsityPath(AnyPath):
     represented, panel : (t,) or None
         Shares of the variance of all features that the m scores, and all chosen features, tell by
         linear regression; see `kspan.problem.VarianceShares`. None in older files.
+    ridge : float or None
+        Of ``criterion="represent"``, where `objective` is what the scores tell of all features;
+        None where it is what components explain.
 
     Examples
     --------
@@ -129,6 +132,7 @@ class SparsityPath(AnyPath):
     n_passes: int
     represented: FloatArray | None = field(default=None, kw_only=True)
     panel: FloatArray | None = field(default=None, kw_only=True)
+    ridge: float | None = field(default=None, kw_only=True)
 
     called: ClassVar[str] = "sparsity path"
 
@@ -145,7 +149,7 @@ class SparsityPath(AnyPath):
     @property
     def measured(self) -> str:
         """What `objective` is, as sentences and axes have it."""
-        return "explained variance"
+        return "explained variance" if self.ridge is None else "variance told of all features"
 
     @property
     def is_bounded(self) -> bool:
@@ -173,7 +177,7 @@ class SparsityPath(AnyPath):
 
     @property
     def _objective_name(self) -> str:
-        return "explained_variance"
+        return "explained_variance" if self.ridge is None else "variance_told"
 
     @property
     def overlap(self) -> FloatArray:

@@ -36,6 +36,8 @@ def path(
         bool,
         typer.Option("--disjoint", help="Orthonormal: no two components share a feature."),
     ] = False,
+    criterion: options.Question = options.Criterion.VARIANCE,
+    ridge: options.Ridge = None,
     scale: options.Scale = False,
     precomputed: options.Precomputed = False,
     missing: options.MissingRule = options.Missing.RAISE,
@@ -80,6 +82,7 @@ def path(
         raise ValueError(f"--disjoint needs --estimator {Estimator.ORTHONORMAL}.")
     if (include or exclude) and estimator is not Estimator.FEATURES:
         raise ValueError(f"--include and --exclude need --estimator {Estimator.FEATURES}.")
+    asked_for = options.asked_for(criterion, ridge, estimator)
     if plot is not None:
         require("matplotlib", extra="plot", what="--plot")
         if plot.suffix.lower() not in (".png", ".pdf", ".svg"):
@@ -109,6 +112,7 @@ def path(
             random_state=seed,
             time_limit=time_limit,
             callback=watcher.on_step,
+            **asked_for,
         )
         suggestion = kspan.suggest_k(found, share=share)
         if plot is not None:
@@ -214,6 +218,7 @@ HEADINGS = {
     "features": "features",
     "explained_variance": "variance",
     "variance_sum": "variances",
+    "variance_told": "told",
     "share_of_pca": "of plain PCA's",
     "represented": "scores tell",
     "panel": "features tell",

@@ -104,7 +104,7 @@ def write_rows(path: Path, header: list[str], rows: list[list[Any]]) -> None:
 
 def print_fit(record: "FitRecord", files: dict[str, str]) -> None:
     """Write to the screen what was found, and how good it is."""
-    from kspan.report.wording import told
+    from kspan.report.wording import question, told
 
     console = Console()
     console.print()
@@ -117,6 +117,7 @@ def print_fit(record: "FitRecord", files: dict[str, str]) -> None:
             f" component{'s' if record.n_components > 1 else ''}.",
         )
     )  # fmt: skip
+    console.print(Text(question(record)))
     for line in record.remarks():
         console.print(Text(line))
     console.print()
@@ -182,7 +183,7 @@ def _loadings(record: "FitRecord") -> Table:
 
 
 def _variances(record: "FitRecord") -> Table:
-    title = "Explained variance"
+    title = "Variance told of all features" if record.tells_all else "Explained variance"
     if not record.is_row_sparse and record.n_components > 1:
         title += ": what each component adds to those before it"
     table = Table(title=title, title_justify="left")

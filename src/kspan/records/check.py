@@ -11,6 +11,7 @@ import numpy as np
 from kspan.arrays import FloatArray, Index
 from kspan.choosing_k import BudgetPath, ComponentPath, SparsityPath
 from kspan.choosing_k.band import free_bounds, least_of_more, upper_band
+from kspan.choosing_k.criteria import asking
 from kspan.choosing_k.own_features import OwnFeatures
 from kspan.choosing_k.panel import Panel
 from kspan.covariance import Covariance
@@ -23,6 +24,7 @@ from kspan.problem import (
     ElementSparseProblem,
     NonnegativeProblem,
     Patterns,
+    RepresentProblem,
     RowSparseProblem,
     RuledChoice,
     StiefelProblem,
@@ -169,6 +171,8 @@ class Check:
         record, covariance = self.record, self.covariance
         W, support = record.loadings, record.support
         self.choice("support", support)
+        if record.tells_all:
+            return self.telling_scores()
         gram = W.T @ W
         orthonormal = record.estimator in ORTHONORMAL
         error = np.abs(gram - np.eye(self.m)) if orthonormal else np.abs(np.diagonal(gram) - 1)
@@ -203,6 +207,39 @@ class Check:
         return [
             f"the loadings are {kind}, on {support.size} features",
             f"they explain {objective / total:.4%} of the variance",
+        ]
+
+    def telling_scores(self) -> list[str]:
+        """Scores that tell all features: uncorrelated, each with the variance that it explains."""
+        record, covariance, S = self.record, self.covariance, self.record.support
+        self.counts(record.loadings)
+        W = record.loadings.astype(np.float64)
+        image = covariance.matmat(W, S)
+        inside = W.T @ image[S]
+        self.axes(inside)
+        variances = np.diagonal(inside)
+        slack = 100 * self.loose * float(variances.max())
+        # The covariances with all features are as orthogonal, and as long, as PCA's are.
+        told = image.T @ image
+        off = np.abs(told - np.diag(variances**2)).max() / max(float(variances.max()), 1e-300)
+        need(off <= slack, "loadings: a score does not have the variance that it tells")
+        turned = image.max(axis=0) >= (1 - 100 * self.loose) * np.abs(image).max(axis=0)
+        need(turned.all(), "loadings: a component is turned")
+        floor = np.full(self.m, ROUNDING / TOLERANCE * float(variances.sum()))
+        self.agree("total_variance", record.total_variance, covariance.trace())
+        self.agree_all(
+            "explained_variance", record.explained_variance, variances, floor, self.loose
+        )
+        best = self.problem_at(int(S.size)).refit(S)
+        self.agree("objective", record.objective, best.objective, tol=self.loose)
+        if record.pca_variance is not None:
+            assert self.plain is not None
+            floor = np.full(self.m, 0.1 * self.plain[0])
+            self.agree_all("pca_variance", record.pca_variance, self.plain, floor)
+        share = float(variances.sum()) / covariance.trace()
+        return [
+            f"the scores are uncorrelated, and made of {S.size} features",
+            f"they tell {share:.4%} of the variance of all features",
         ]
 
     def shares(self) -> list[str]:
@@ -409,7 +446,7 @@ class Check:
     def kind(self) -> type:
         """The kind of problem that was fitted."""
         if self.record.is_row_sparse:
-            return RowSparseProblem
+            return RepresentProblem if self.record.tells_all else RowSparseProblem
         if self.record.is_joint:
             return StiefelProblem
         return NonnegativeProblem if self.record.estimator == NONNEGATIVE else ElementSparseProblem
@@ -529,6 +566,7 @@ class Check:
         asked, panel = self.record.parameters, self.panel
         forced: dict[str, Any] = {
             "include": asked["include"] or (), "exclude": asked["exclude"] or (),
+            "ask": asking(asked.get("criterion", "variance"), asked.get("ridge")),
         }  # fmt: skip
         if panel.is_plain:
             return panel.problem(self.covariance, self.m, k, **forced)
@@ -545,7 +583,10 @@ class Check:
         same = of == (PATH_OF[self.record.estimator], self.m, self.d)
         if isinstance(path, ComponentPath):
             same = same and path.disjoint == bool(self.record.parameters.get("disjoint"))
-        need(same, "path: of another problem")
+        ridge = getattr(self.problem_at(int(path.k[0])), "ridge", None) if same and (
+            self.record.is_row_sparse
+        ) else None  # fmt: skip
+        need(same and path.ridge == ridge, "path: of another problem")
         named = path.feature_names is None or path.feature_names == self.record.feature_names
         need(named, "path: other feature_names")
         assert self.plain is not None
@@ -555,7 +596,7 @@ class Check:
             return self.component_path(path)
         for proof in path.certificates:
             verify(self.problem_at(_size_of(proof)), proof)
-            self.told(proof, RowSparseProblem)
+            self.told(proof, self.kind)
         ks = [int(k) for k in path.k]
         uppers = upper_band(self.problem_at(ks[0]), ks, path.certificates)
         rows = zip(ks, path.supports, path.objective, path.upper, uppers, strict=True)

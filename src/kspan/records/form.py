@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 import numpy as np
 
 from kspan.choosing_k import BudgetPath, ComponentPath, SparsityPath, Stability
+from kspan.choosing_k.criteria import CRITERIA
 from kspan.choosing_k.panel import Panel
 from kspan.covariance.matrix import Psd
 from kspan.covariance.missing import RULES
@@ -55,6 +56,8 @@ PARAMETERS: dict[str, Any] = {
     "solver": str | dict[str, Any],
     "n_features_to_select": int | float | None,
     "explained_share": float,
+    "criterion": str,
+    "ridge": float | int | None,
     "include": list[int] | None,
     "exclude": list[int] | None,
     "groups": list[str | None] | None,
@@ -164,6 +167,7 @@ def require_parameters(asked: dict[str, Any], d: int) -> None:
     need(asked["covariance"] in (None, "precomputed"), "parameters: covariance is none")
     need(asked["missing"] in RULES, "parameters: missing is no rule")
     need(asked["psd"] in get_args(Psd), "parameters: psd is no rule")
+    need(asked.get("criterion", "variance") in CRITERIA, "parameters: criterion is none")
     for name in ("include", "exclude"):
         inside = all(0 <= place < d for place in asked.get(name) or [])
         need(inside, f"parameters: {name} names what is not a feature")

@@ -159,6 +159,11 @@ class FitRecord:
         return self.estimator in ROW_SPARSE
 
     @property
+    def tells_all(self) -> bool:
+        """Whether the features were chosen to tell the most about all features."""
+        return self.parameters.get("criterion") == "represent"
+
+    @property
     def is_joint(self) -> bool:
         """Whether one proof is about all components, each with features of its own."""
         return self.estimator == JOINT

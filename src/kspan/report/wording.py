@@ -112,11 +112,32 @@ def title(record: FitRecord) -> str:
 
 def answer(record: FitRecord) -> list[str]:
     """Return what was found, what is proved about it, and what to know about the data."""
-    return [found(record), *proved(record), *record.remarks()]
+    return [question(record), found(record), *proved(record), *record.remarks()]
+
+
+def question(record: FitRecord) -> str:
+    """Say which question was answered."""
+    k, d, m = record.support.size, record.n_features, record.n_components
+    if record.tells_all:
+        scores = "one score" if m == 1 else f"{m} scores"
+        return (
+            f"Asked: which {count(k, 'feature')} tell the most about all {count(d, 'feature')}, by "
+            f"{scores} made of them?"
+        )
+    if record.is_row_sparse:
+        made = "a principal component" if m == 1 else f"{m} principal components"
+        return (
+            f"Asked: which {count(k, 'feature')} have the most variance of their own, in {made} "
+            "made of them and measured on them?"
+        )
+    sparse = "component" if m == 1 else f"{m} components"
+    return f"Asked: which {sparse} of few features each explain the most variance?"
 
 
 def found(record: FitRecord) -> str:
-    """Say how many features explain how much."""
+    """Say how many features explain, or tell, how much."""
+    if record.tells_all:
+        return _found_telling(record)
     k, d, m = record.support.size, record.n_features, record.n_components
     who = f"All {count(d, 'feature')}" if k == d else f"{k:,} of {count(d, 'feature')}"
     carry = "carries" if k == 1 else "carry"
@@ -132,6 +153,18 @@ def found(record: FitRecord) -> str:
     share = record.objective / record.total_variance
     of = "all" if share >= 1 - 1e-9 else percent(share)
     return f"{who} {carry} {of} of the variance of the data, with {count(m, 'component')}."
+
+
+def _found_telling(record: FitRecord) -> str:
+    """Say how much a choice tells of all features."""
+    k, d, m = record.support.size, record.n_features, record.n_components
+    scores, tell = ("One score", "tells") if m == 1 else (f"{m} scores", "tell")
+    who = f"all {count(d, 'feature')}" if k == d else f"{k:,} of {count(d, 'feature')}"
+    share = float(record.explained_variance.sum()) / record.total_variance
+    said = f"{scores} made of {who} {tell} {percent(share)} of the variance of all of them"
+    if record.pca_share is None:
+        return f"{said}."
+    return f"{said}; PCA on all of them would tell {percent(record.pca_share)}."
 
 
 def told(record: FitRecord) -> list[str]:
@@ -260,12 +293,20 @@ def _row_sparse(record: FitRecord) -> str:
         return "All are used, so there is nothing to choose."
     asked = record.parameters
     allowed = " that was allowed" if asked.get("include") or asked.get("exclude") else ""
+    verb, noise = ("tell", _noise(proof)) if record.tells_all else ("explain", "")
     if _is_optimal(proof):
-        claim = f"No other choice{of}{allowed} explains more"
+        claim = f"No other choice{of}{allowed} {verb}s more"
     else:
         more = at_most(_more(proof))
-        claim = f"No other choice{of}{allowed} can explain more than {more} more"
-    return f"{claim}: {_how_sure(record.certificates)}."
+        claim = f"No other choice{of}{allowed} can {verb} more than {more} more"
+    return f"{claim}{noise}: {_how_sure(record.certificates)}."
+
+
+def _noise(proof: Certificate) -> str:
+    """Say with what noise of the features a proof counts."""
+    if not proof.ridge:
+        return ""
+    return f", if each is measured with noise of {100 * proof.ridge:.2g}% of its variance"
 
 
 def _joint(record: FitRecord) -> str:

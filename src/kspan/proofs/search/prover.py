@@ -43,7 +43,7 @@ from kspan.progress import Monitor, relative_gap
 from kspan.proofs.check.bounds import Cones
 from kspan.proofs.check.certificate import Certificate
 from kspan.proofs.check.claims import Problem, Witness
-from kspan.proofs.check.known import LARGEST_MATRIX, KnownMatrix, data_scale
+from kspan.proofs.check.known import KnownMatrix, data_scale
 from kspan.proofs.check.partly_known import PartlyKnown
 from kspan.proofs.check.pattern_tree import PatternTreeWitness, counted_patterns, other_counts
 from kspan.proofs.check.pattern_witnesses import (
@@ -86,6 +86,7 @@ from kspan.proofs.search.telling_search import (
     prove_by_samples_spectrum,
     prove_by_scan,
     prove_by_spectrum,
+    spectrum_witness,
 )
 from kspan.proofs.search.tree_state import Budgets, Keeper, TreeState
 from kspan.proofs.search.wide_search import prove_by_samples, prove_by_split
@@ -717,7 +718,8 @@ class RepresentProver(Prover):
 
     def spectrum(self, level: str) -> None:
         """What m principal components explain."""
-        if self.problem.covariance.is_wide or self.problem.n_features <= LARGEST_MATRIX:
+        assert isinstance(self.problem, RepresentProblem)
+        if not spectrum_witness(self.problem).whole:
             prove_by_spectrum(self.proof, whole=False)
         elif level != "fast":
             prove_by_samples_spectrum(self.proof)

@@ -22,9 +22,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from kspan.arrays import FloatArray
+from kspan.problem import RepresentProblem
 from kspan.proofs.check.bounds import Bound
 from kspan.proofs.check.claims import CertificateError
-from kspan.proofs.check.known import data_scale
+from kspan.proofs.check.known import LARGEST_MATRIX, data_scale
 from kspan.proofs.check.screening import screen
 from kspan.proofs.check.telling import (
     MOST_SAMPLES,
@@ -222,6 +223,12 @@ def prove_by_spectrum(proof: Proof, *, whole: bool) -> None:
     proof.n_eigensolves += not whole
     proof.note()
     proof.report()
+
+
+def spectrum_witness(problem: RepresentProblem) -> SpectrumWitness:
+    """Return what principal components explain, or all variance where the spectrum is too large."""
+    small = problem.covariance.is_wide or problem.n_features <= LARGEST_MATRIX
+    return SpectrumWitness(whole=not small)
 
 
 def prove_by_samples_spectrum(proof: Proof) -> None:
