@@ -138,8 +138,8 @@ class RepresentProblem(SharedFeatures):
         these features explain more than the best. As
         :math:`|a_{ij}| \le \sqrt{a_{ii}a_{jj}}`, rounding moves an entry (p, q) of M by at most
         :math:`(2k+8)u\,s_ps_q` with :math:`s_p = \sum_i |w_{ip}|\sqrt{a_{ii} + noise_i}`, and what
-        A itself is off by, `Covariance.product_errors`, by :math:`2t_pt_q` with t made from these
-        in the same way; an entry of AW is off by those of its product.
+        A itself is off by, `Covariance.product_errors`, by :math:`(2 + ρ)t_pt_q` with t made from
+        these in the same way; an entry of AW is off by those of its product.
         """
         k, m, d = support.size, self.n_components, self.n_features
         W = weights
@@ -155,11 +155,11 @@ class RepresentProblem(SharedFeatures):
         M = W.T @ (covariance.submatrix(support) / scale) @ W + (W.T * noise) @ W
         s = np.abs(W).T @ np.sqrt(variances[support] + noise)
         t = np.abs(W).T @ np.sqrt(errors[support])
-        spread = (2 * k + 16) * UNIT * float(s @ s) + 3 * float(t @ t)
+        spread = (2 * k + 16) * UNIT * float(s @ s) + (3 + self.ridge) * float(t @ t)
         largest = float(np.linalg.eigvalsh((M + M.T) / 2)[-1]) * (1 + 8 * m * UNIT) + spread
         image = covariance.precise_product(placed(W, support, d)) / scale
         off = np.sqrt(errors.sum() * float(t @ t)) * (1 + 2 * d * UNIT)
         length = float(np.linalg.norm(image)) * (1 - 2 * (d + m) * UNIT) - off
         if not largest > 0 or length <= 0:
             return 0.0
-        return length**2 / largest * (1 - 8 * UNIT) * scale
+        return float(length**2 / largest * (1 - 8 * UNIT) * scale)

@@ -8,7 +8,7 @@ feature i, and S the chosen features, m scores explain
 **Principal components.** So :math:`f(S) \le \sum_{i\le m} λ_i(A)`, whatever is chosen.
 
 **Relaxation.** For every B = bb' (r×q), by Ky Fan's inequality,
-:math:`f(S) \le \sum_{i\le m} λ_i(G - B) + \mathrm{tr}(b'Y_Sb)`: the best m directions Z of
+:math:`f(S) \le \sum_{i\le m} λ_i(G - B)_+ + \mathrm{tr}(b'Y_Sb)`: the best m directions Z of
 :math:`Y_S^{1/2}(\cdot)Y_S^{1/2}` give :math:`Y_S^{1/2}ZZ'Y_S^{1/2} \preceq Y_S`, which is between 0
 and I with a trace of at most m. And :math:`b'Y_Sb` is the maximum over c with rows in S of
 :math:`2c'R'b - c'(A + Diag(e))c`. Let D = δ Diag(A) with δ at most the smallest eigenvalue of the
@@ -18,7 +18,7 @@ correlations, so that A - D is positive semidefinite; for any t
 
 and what is left to maximise falls apart into features. With :math:`v = R'b - (A - D)t`
 
-.. math:: f(S) \le \sum_{i\le m} λ_i(G - bb') + \mathrm{tr}(t'(A-D)t)
+.. math:: f(S) \le \sum_{i\le m} λ_i(G - bb')_+ + \mathrm{tr}(t'(A-D)t)
           + \sum_{i\in S} \frac{\|v_i\|^2}{δ a_{ii} + e_i} .
 
 It holds for any b and t: like the bounds of components it is a Ky Fan sum and scores of features.
@@ -51,6 +51,7 @@ from kspan.problem import Choice, RepresentProblem
 from kspan.proofs.check.bounds import (
     Bound,
     ky_fan_without,
+    leading_without,
     refuses_overflow,
     require_range,
     top_eigenvalue_sum,
@@ -65,6 +66,10 @@ MAX_SCANNED = 2e11
 
 # Features whose covariances a scan keeps, a few times over.
 MAX_IN_MATRIX = 2500
+
+# Variances of features that may be chosen, in units of the scale: the squares of smaller ones are
+# lost.
+SMALLEST_VARIANCE = 1e-140
 
 # Of two features one is a copy, when this share of their variances is left.
 NOTHING = 1e-13
@@ -121,6 +126,9 @@ class KnownWhole:
         variances = np.maximum(covariance.diagonal(), 0.0) / scale
         errors = covariance.entry_errors() / scale
         allowed = problem.choice.allowed
+        # However small a feature is, it may tell a large one; numbers may not be lost for that.
+        if (allowed & (covariance.diagonal() > 0) & (variances < SMALLEST_VARIANCE)).any():
+            raise FloatingPointError("features that may be chosen are too small beside others")
         delta = 0.0
         if covariance.is_wide:
             X = covariance.sample_factor()
@@ -130,7 +138,9 @@ class KnownWhole:
             A = _matrix(problem, scale)
             R, off = _factor(A)
             errors = errors + off * variances
-            delta = _smallest_correlation(A, np.flatnonzero(allowed & (variances > 0)))
+            places = np.flatnonzero(allowed & (variances > 0))
+            # What R'R is off by is at most so much in norm, in units of the variances.
+            delta = max(_smallest_correlation(A, places) - places.size * off, 0.0)
         # What looks smaller than it is by its error has less noise than it seems.
         noise = problem.ridge * np.maximum(variances - 2 * errors, 0.0) * (1 - 4 * UNIT)
         return cls(R, scale, variances, noise, errors, delta, problem.ridge, allowed)
@@ -149,7 +159,14 @@ class KnownWhole:
     @property
     def kappa(self) -> float:
         """No features have a smaller eigenvalue, in units of their variances."""
-        return (self.ridge + self.delta) * (1 - 1e-9)
+        shares = self.errors[self.varies] / self.variances[self.varies]
+        return (self.ridge + max(self.delta - float(shares.sum()), 0.0)) * (1 - 1e-9)
+
+    @property
+    def varies(self) -> Mask:
+        """Which of the features that may be chosen vary."""
+        found: Mask = self.allowed & (self.variances > 0)
+        return found
 
     def slack(self, m: int, choice: Choice, rounding: float = 0.0) -> "Slack":
         """Return how far a bound for R'R may be from one for the true matrix.
@@ -346,7 +363,7 @@ def relaxed_bound(known: KnownWhole, part: TellingPart, m: int) -> tuple[float, 
         raise FloatingPointError("the witness does not fit the data")
     require_range(b, t)
     deviations = np.sqrt(a)
-    ky_fan = ky_fan_without(known.gram, b, min(m, r)) + m * known.gram_error
+    ky_fan = _most_without(known.gram, b, m) + m * known.gram_error
     image = R @ t
     lengths = deviations @ np.abs(t)  # of the columns of Rt, at most
     rounding = (r + d + 8) * UNIT
@@ -365,6 +382,18 @@ def relaxed_bound(known: KnownWhole, part: TellingPart, m: int) -> tuple[float, 
         raise FloatingPointError("features may depend on each other: a ridge is needed")
     scores[usable] = top[usable] / bottom[usable]
     return fixed, scores
+
+
+def _most_without(G: FloatArray, b: FloatArray, m: int) -> float:
+    """Upper bound on ⟨G - bb', Y⟩ for Y between 0 and I with a trace of m *at most*.
+
+    Directions below zero do not count: with zeros beside the matrix there are m that are not.
+    """
+    r = len(G)
+    value, least = leading_without(G, b, min(m, r))
+    if least >= 0:
+        return value
+    return ky_fan_without(np.pad(G, (0, m)), np.pad(b, ((0, m), (0, 0))), m)
 
 
 @dataclass(frozen=True)
