@@ -16,6 +16,7 @@ from benchmarks.peers.race.fits import FITS
 from benchmarks.peers.race.launch import Outcome, scrub
 from benchmarks.peers.race.meet import joined, order
 from benchmarks.peers.race.search import by_cardinality, by_penalty
+from benchmarks.peers.represent.entries import ENTRIES as REPRESENTING
 
 HERE = Path(table.__file__).parent
 
@@ -72,6 +73,13 @@ def test_nobody_explains_more_than_all_features_can(record):
             assert row["variance"] <= whole * (1 + 1e-3), row["peer"]  # PCA may be randomized
 
 
+def test_every_row_at_k_has_what_its_features_tell_and_nobody_tells_more_than_pca(record):
+    for row in record["rows"]:
+        if row["line"] == "at k" and row["status"] == "ok":
+            assert len(row["support"]) == row["features"]
+            assert 0 < row["told"] <= record["sets"][row["data"]]["told by PCA"] * (1 + 1e-9)
+
+
 def test_every_environment_says_its_versions(record):
     assert set(record["environments"]) == set(ENVIRONMENTS)
     for versions in record["environments"].values():
@@ -94,7 +102,7 @@ def test_the_files_are_made_from_the_record_and_name_no_place(record):
 
 
 def test_every_entry_has_a_fit_and_an_environment():
-    assert {entry.fit for entry in ENTRIES} == set(FITS)
+    assert {entry.fit for entry in (*ENTRIES, *REPRESENTING)} == set(FITS)
     assert {entry.environment for entry in ENTRIES} == set(ENVIRONMENTS)
     shown = {entry.name for entry in ENTRIES if entry.kind != "reference"}
     assert shown == set(figure.MARKERS)

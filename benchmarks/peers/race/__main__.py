@@ -14,27 +14,15 @@ from typing import Any
 from benchmarks.measure import fill, machine
 from benchmarks.peers.race.data import SETS, M
 from benchmarks.peers.race.entries import ENVIRONMENTS
-from benchmarks.peers.race.environments import cache_folder, python_of
+from benchmarks.peers.race.environments import cache_folder, install
 from benchmarks.peers.race.figure import draw
-from benchmarks.peers.race.launch import Limits, scrub
+from benchmarks.peers.race.launch import Limits
 from benchmarks.peers.race.meet import race
 from benchmarks.peers.race.table import glance, markdown, summary
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[2] / "docs" / "race.md"
 README = HERE.parents[2] / "README.md"
-
-
-def install(cache: Path) -> tuple[dict[str, Path], dict[str, str]]:
-    """Return the interpreters, and the message of each environment that cannot be made."""
-    pythons, failures = {}, {}
-    for name in ENVIRONMENTS:
-        print(f"environment {name}", flush=True)
-        try:
-            pythons[name] = python_of(name, cache)
-        except RuntimeError as error:
-            failures[name] = f"cannot be installed: {scrub(str(error))}"
-    return pythons, failures
 
 
 def write(record: dict[str, Any]) -> None:
@@ -63,13 +51,15 @@ def main() -> None:
         record = json.loads(path.read_text())
     names = options.sets or list(SETS)
     record |= {"machine": machine(), "m": M, "sets": record.get("sets", {})}
-    pythons, failures = install(options.cache)
+    pythons, failures = install(ENVIRONMENTS, options.cache)
     for name in names:
-        rows, versions = race(name, pythons, failures, limits, options.cache / "data")
+        rows, most, versions = race(name, pythons, failures, limits, options.cache / "data")
         kept = [row for row in record["rows"] if row["data"] != name]
         record["rows"] = sorted(kept + rows, key=lambda row: list(SETS).index(row["data"]))
         record["environments"] |= versions
-        record["sets"][name] = {"title": SETS[name].title, "k": SETS[name].k, **vars(limits)}
+        record["sets"][name] = {
+            "title": SETS[name].title, "k": SETS[name].k, "told by PCA": most, **vars(limits),
+        }  # fmt: skip
         record["sets"] = {name: record["sets"][name] for name in SETS if name in record["sets"]}
         path.write_text(json.dumps(record, indent=1) + "\n")
     write(record)

@@ -1,6 +1,6 @@
 """The data sets of the race, with the number of features each is asked for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ class RaceSet:
     load: Callable[[], Any]
 
 
-def _named(name: str) -> Callable[[], Any]:
+def named(name: str) -> Callable[[], Any]:
     def load() -> Any:
         from kspan.datasets import load_dataset
 
@@ -41,11 +41,11 @@ def _planted(n: int, d: int, k: int) -> Callable[[], Any]:
 
 
 SETS = {
-    "digits": RaceSet("digits, 1797 x 64", 16, _named("digits")),
-    "nus_wide": RaceSet("NUS-WIDE, 2400 x 225", 30, _named("nus_wide")),
-    "colon": RaceSet("colon, 62 x 2000", 50, _named("colon")),
-    "leukemia": RaceSet("leukemia, 72 x 7129", 50, _named("leukemia")),
-    "tdt2": RaceSet("TDT2, 9394 x 36771, sparse", 50, _named("tdt2")),
+    "digits": RaceSet("digits, 1797 x 64", 16, named("digits")),
+    "nus_wide": RaceSet("NUS-WIDE, 2400 x 225", 30, named("nus_wide")),
+    "colon": RaceSet("colon, 62 x 2000", 50, named("colon")),
+    "leukemia": RaceSet("leukemia, 72 x 7129", 50, named("leukemia")),
+    "tdt2": RaceSet("TDT2, 9394 x 36771, sparse", 50, named("tdt2")),
     "planted_small": RaceSet("planted, 500 x 200", 20, _planted(500, 200, 20)),
     "planted_middle": RaceSet("planted, 1000 x 2000", 50, _planted(1000, 2000, 50)),
     "planted_large": RaceSet("planted, 2000 x 10000", 100, _planted(2000, 10000, 100)),
@@ -57,9 +57,9 @@ def read(path: Path) -> Any:
     return sparse.load_npz(path).tocsr() if path.suffix == ".npz" else np.load(path)
 
 
-def save(name: str, folder: Path) -> tuple[Any, Path]:
+def save(name: str, folder: Path, sets: Mapping[str, RaceSet] = SETS) -> tuple[Any, Path]:
     """Load a set as float64 and write it where every runner finds it."""
-    X = SETS[name].load()
+    X = sets[name].load()
     folder.mkdir(parents=True, exist_ok=True)
     if sparse.issparse(X):
         X, path = X.astype(np.float64).tocsr(), folder / f"{name}.npz"

@@ -4,15 +4,31 @@ import hashlib
 import os
 import subprocess
 import sys
+from collections.abc import Container
 from pathlib import Path
 
 from benchmarks.peers.race.entries import ENVIRONMENTS
+from benchmarks.peers.race.launch import scrub
 
 
 def cache_folder() -> Path:
     """Return where environments are kept unless told otherwise."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "kspan-race"
+
+
+def install(names: Container[str], cache: Path) -> tuple[dict[str, Path], dict[str, str]]:
+    """Return the interpreters, and the message of each environment that cannot be made."""
+    pythons, failures = {}, {}
+    for name in ENVIRONMENTS:
+        if name not in names:
+            continue
+        print(f"environment {name}", flush=True)
+        try:
+            pythons[name] = python_of(name, cache)
+        except RuntimeError as error:
+            failures[name] = f"cannot be installed: {scrub(str(error))}"
+    return pythons, failures
 
 
 def python_of(name: str, cache: Path) -> Path:

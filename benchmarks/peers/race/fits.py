@@ -24,6 +24,73 @@ def _kspan(solver: str) -> Callable[[], Fit]:
     return load
 
 
+def _kspan_chosen(criterion: str) -> Callable[[], Fit]:
+    def load() -> Fit:
+        from kspan import FeatureSparsePCA
+
+        def fit(X: Any, m: int, k: int, value: Any) -> np.ndarray:
+            model = FeatureSparsePCA(m, k, criterion=criterion, random_state=0)
+            return model.fit(X).get_support(indices=True)
+
+        return fit
+
+    return load
+
+
+def _largest_loadings() -> Fit:
+    from sklearn.decomposition import PCA
+
+    def fit(X: Any, m: int, k: int, value: Any) -> np.ndarray:
+        loadings = PCA(m, random_state=0).fit(X).components_
+        return np.argsort(-np.sum(loadings**2, axis=0), kind="stable")[:k]
+
+    return fit
+
+
+def _forward() -> Fit:
+    """Select forwards by the R² of all features, with what is left of them after each step."""
+
+    def fit(X: Any, m: int, k: int, value: Any) -> np.ndarray:
+        if hasattr(X, "toarray"):
+            raise TypeError("what is left of sparse data is dense")
+        left = X - X.mean(axis=0)
+        n, d = left.shape
+        smallest = 1e-12 * np.sum(left**2, axis=0).max()
+        chosen = []
+        for _ in range(k):
+            lengths = np.sum(left**2, axis=0)
+            if n < d:
+                told = np.sum(left * (left @ left.T @ left), axis=0)
+            else:
+                told = np.sum((left.T @ left) ** 2, axis=0)
+            gains = np.where(lengths > smallest, told / np.maximum(lengths, smallest), 0.0)
+            gains[chosen] = -1.0
+            j = int(np.argmax(gains))
+            chosen.append(j)
+            if lengths[j] > smallest:
+                q = left[:, j] / np.sqrt(lengths[j])
+                left = left - np.outer(q, q @ left)
+        return np.array(chosen)
+
+    return fit
+
+
+def _sequential() -> Fit:
+    from sklearn.feature_selection import SequentialFeatureSelector
+    from sklearn.linear_model import LinearRegression
+    from sklearn.metrics import make_scorer, r2_score
+
+    def fit(X: Any, m: int, k: int, value: Any) -> np.ndarray:
+        everyone = np.arange(X.shape[0])
+        told = make_scorer(r2_score, multioutput="variance_weighted")
+        model = SequentialFeatureSelector(
+            LinearRegression(), n_features_to_select=k, scoring=told, cv=[(everyone, everyone)]
+        )
+        return model.fit(X, X).get_support(indices=True)
+
+    return fit
+
+
 def _variance_top_k() -> Fit:
     def fit(X: Any, m: int, k: int, value: Any) -> np.ndarray:
         if hasattr(X, "multiply"):
@@ -149,6 +216,11 @@ FITS: dict[str, Callable[[], Fit]] = {
     "kspan_auto": _kspan("auto"),
     "kspan_ipu": _kspan("ipu"),
     "kspan_go": _kspan("go"),
+    "kspan_represent": _kspan_chosen("represent"),
+    "kspan_variance": _kspan_chosen("variance"),
+    "largest_loadings": _largest_loadings,
+    "forward": _forward,
+    "sequential": _sequential,
     "variance_top_k": _variance_top_k,
     "sparse_pca": _sparse_pca,
     "mini_batch_sparse_pca": _mini_batch_sparse_pca,

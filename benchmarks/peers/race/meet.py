@@ -25,8 +25,8 @@ def order() -> list[tuple[Entry, str]]:
 
 def race(
     name: str, pythons: dict[str, Path], failures: dict[str, str], limits: Limits, folder: Path
-) -> tuple[list[dict[str, Any]], dict[str, dict[str, str]]]:
-    """Return the rows of a data set, and the versions that were used."""
+) -> tuple[list[dict[str, Any]], float, dict[str, dict[str, str]]]:
+    """Return the rows of a data set, what PCA's scores tell, and the versions that were used."""
     X, path = save(name, folder)
     judge, k = Judge(X, M), SETS[name].k
     rows: dict[tuple[str, str, bool], dict[str, Any]] = {}
@@ -46,7 +46,7 @@ def race(
             if rows.get(key, {}).get("seconds", 0.0) > LONG:
                 continue  # one round is enough
             outcome = attempt(pythons[entry.environment], entry, line, path, k, limits, dense, weak)
-            versions |= _versions(entry, outcome)
+            versions |= versions_of(entry, outcome)
             row = judged(name, judge, k, entry, line, outcome)
             if sparse.issparse(X) and not entry.is_ours:
                 words = "given a dense copy" if dense else "given the sparse matrix"
@@ -55,7 +55,7 @@ def race(
                 refused.add(entry.name)
             rows[key] = pooled(rows[key], row) if key in rows else row
             _say(rows[key])
-    return list(rows.values()), versions
+    return list(rows.values()), judge.most(), versions
 
 
 def attempt(
@@ -156,7 +156,7 @@ def _setting(entry: Entry) -> str:
     return "features each" if entry.kind == "cardinality" else "penalty"
 
 
-def _versions(entry: Entry, outcome: Outcome) -> dict[str, dict[str, str]]:
+def versions_of(entry: Entry, outcome: Outcome) -> dict[str, dict[str, str]]:
     installed = outcome.record.get("versions", {})
     names = [name for name in (entry.environment, *SHOWN) if name in installed]
     return {entry.environment: {name: installed[name] for name in dict.fromkeys(names)}}

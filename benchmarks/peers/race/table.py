@@ -82,11 +82,11 @@ def summary(record: dict[str, Any]) -> str:
 
 def glance(record: dict[str, Any]) -> str:
     """Return one line for each package that chooses features, over all data sets: for README."""
-    told = {"exact": "k", "cardinality": "a number for each component", "penalty": "a penalty"}
+    given = {"exact": "k", "cardinality": "a number for each component", "penalty": "a penalty"}
     lines = [
         "| | is told | answers | variance on the same k features, `auto` = 100% "
-        "| time, `ipu` = 1 | proof |",
-        "|---" * 6 + "|",
+        "| of all features, told by three scores on them, PCA = 100% | time, `ipu` = 1 | proof |",
+        "|---" * 7 + "|",
     ]
     sets = list(record["sets"])
     fair = {name: comparable(record["rows"], name) for name in sets}
@@ -100,11 +100,17 @@ def glance(record: dict[str, Any]) -> str:
             if row["peer"] == entry.name and row["line"] == "at k"
         ]
         shares = [row["variance"] / auto["variance"] for row, auto, _ in found]
+        told = [
+            row["told"] / record["sets"][row["data"]]["told by PCA"]
+            for row, _, _ in found
+            if row["told"] is not None
+        ]
         times = [row["seconds"] / ipu["seconds"] for row, _, ipu in found]
         cells = [
-            f"**{entry.name}**" if entry.is_ours else entry.name, told[entry.kind],
+            f"**{entry.name}**" if entry.is_ours else entry.name, given[entry.kind],
             f"{len({row['data'] for row, _, _ in found})} of {len(sets)}",
             _range([f"{share:.1%}" for share in sorted(shares)]),
+            _range([f"{share:.1%}" for share in sorted(told)]),
             _range([f"{_two_digits(time)}" for time in sorted(times)]),
             "yes" if entry.is_ours else "no",
         ]  # fmt: skip
@@ -128,6 +134,7 @@ def _of(rows: list[Row], peer: str) -> Row:
 
 COLUMNS = (
     "peer", "line", "features", "explained variance", "of the best at k", "of plain PCA",
+    "told of all features, PCA's = 100%",
     "seconds", "CPU s", "peak MB (the fit's)", "orthogonality error", "front", "note",
 )  # fmt: skip
 
@@ -140,7 +147,8 @@ def markdown(record: dict[str, Any]) -> str:
         f"{m} components that use k features together, on one core. Variances are computed by us, "
         "in float64, from the data. *At k* of a method with a penalty is the best of the fits of a "
         "search; its seconds are those of this one fit. *Front*: nobody with at most k features "
-        "is both as fast and as good. [What it means](../../../docs/race.md).", "",
+        "is both as fast and as good. *Told of all features*: what three scores on the same features "
+        "explain of the variance of all features, by linear regression. [What it means](../../../docs/race.md).", "",
     ]  # fmt: skip
     for name, about in record["sets"].items():
         lines += [
@@ -148,7 +156,7 @@ def markdown(record: dict[str, Any]) -> str:
             f"At most {about['seconds']:g} s for a fit and {about['memory']:g} GiB.", "",
         ]  # fmt: skip
         lines += ["| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
-        lines += _table(record["rows"], name)
+        lines += _table(record, name)
         lines.append("")
     lines += ["## Versions", "", "| environment | packages |", "|---|---|"]
     lines += [
@@ -161,9 +169,11 @@ def markdown(record: dict[str, Any]) -> str:
     return "\n".join([*lines, ""])
 
 
-def _table(rows: list[Row], name: str) -> list[str]:
+def _table(record: dict[str, Any], name: str) -> list[str]:
+    rows = record["rows"]
     best = max(row["variance"] for row in comparable(rows, name))
     whole = plain_pca(rows, name)
+    most = record["sets"][name]["told by PCA"]
     ahead = on_front(rows, name)
     of_set = [row for row in rows if row["data"] == name]
     good = sorted((row for row in of_set if row["status"] == "ok"), key=_rank)
@@ -174,6 +184,7 @@ def _table(rows: list[Row], name: str) -> list[str]:
         cells = [
             _name(row), row["line"], str(row["features"]), f"{row['variance']:.6g}",
             f"{row['variance'] / best:.2%}" if fair else "–", f"{row['variance'] / whole:.1%}",
+            "–" if row.get("told") is None else f"{row['told'] / most:.1%}",
             f"{row['seconds']:.3g}", f"{statistics.median(row['cpu times']):.3g}",
             f"{row['peak MB']:.0f} ({row['fit MB']:.0f})",
             "–" if row["orthogonality"] is None else f"{row['orthogonality']:.1e}",
@@ -181,7 +192,7 @@ def _table(rows: list[Row], name: str) -> list[str]:
         ]  # fmt: skip
         lines.append("| " + " | ".join(cells) + " |")
     for row in bad:
-        blank = " | ".join(["–"] * 8)
+        blank = " | ".join(["–"] * 9)
         message = row["message"].replace("|", "/").replace("<", "&lt;").replace("`", "'")
         note = f"; {row['note']}" if row["note"] else ""
         lines.append(f"| {_name(row)} | {row['line']} | {blank} | | **failed**: {message}{note} |")

@@ -1,7 +1,8 @@
 """Auto: forward selection from several starts, swaps, random kicks.
 
-1. starts: forward selection for the leading components, and for everything; the features with the
-   largest loadings, and with the largest variances; forward selection from a few random features;
+1. starts: forward selection for the leading components (as they are, and with the same weight for
+   each), and for everything; the features with the largest loadings, and with the largest
+   variances; forward selection from a few random features;
 2. swaps on each: of all pairs (one out, one in) the gain is known in closed form, exactly for m = k
    and from below for m < k (`exploring.py`). The best are tried, and each that helps is taken;
    under rules about which features go together, insertions (`kspan.solvers.insertions`);
@@ -42,7 +43,7 @@ TRIALS, FEW_TRIALS, LARGE = 16, 6, 64
 
 # When this share of what m principal components explain is missing, nothing is left to gain; where
 # a sweep costs next to nothing (few features, times those chosen) a smaller one.
-NOTHING, NEXT_TO_NOTHING, QUICK = 1e-5, 1e-9, 20_000
+NOTHING, NEXT_TO_NOTHING, QUICK = 1e-6, 1e-9, 20_000
 
 # A sweep that gains less than this share, and of what is missing less than the other, is the last.
 LITTLE, LITTLE_OF_MISSING = 1e-6, 1e-3
@@ -109,6 +110,7 @@ class RepresentAuto(RepresentMethod):
         assert leading.N is not None
         loadings = np.linalg.norm(leading.N, axis=1)
         starts += [
+            lambda: grown(pool, even(problem, pool), monitor),
             lambda: pool.choice.select(loadings),
             lambda: search.best.support,  # the largest variances, at first
         ]
@@ -129,6 +131,16 @@ class RepresentAuto(RepresentMethod):
                 return
             kick = kicked(pool, search.best.support, rng)
             search.climb(search.begin(kick), self.max_sweeps)
+
+
+def even(problem: RepresentProblem, pool: Pool) -> Target:
+    """Return the leading components as a target, each with the same weight.
+
+    Where nearly all can be told, what is missing of the smaller ones counts as much.
+    """
+    pairs = problem.covariance.leading(problem.n_components)
+    weights = np.sqrt(np.maximum(pairs.values, 0.0) / problem.scale)
+    return Target(pairs.vectors[pool.features] * weights)
 
 
 def random_few(choice: Choice, scores: FloatArray, rng: np.random.Generator) -> Index:
