@@ -38,7 +38,9 @@ def measured(shares):
     return shares.represented, shares.panel, shares.effective_features, shares.pca
 
 
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, lambda X: X[:9]], ids=str)
+@pytest.mark.parametrize(
+    "form", [np.asarray, sp.csr_array, lambda X: X[:9]], ids=["dense", "sparse", "wide"]
+)
 @pytest.mark.parametrize("kind", ESTIMATORS)
 def test_a_fit_measures_what_it_tells(rng, kind, form):
     X = form(draw(rng, 60, 14))
@@ -89,7 +91,9 @@ def test_blocks_of_rows_are_measured_too(rng):
     np.testing.assert_allclose(fitted(model), fitted(whole), rtol=1e-9)
 
 
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, OUT_OF_CORE["npy"]], ids=str)
+@pytest.mark.parametrize(
+    "form", [np.asarray, sp.csr_array, OUT_OF_CORE["npy"]], ids=["dense", "sparse", "disk"]
+)
 def test_it_takes_two_passes_at_most(rng, form, monkeypatch):
     """Where nothing is formed; and without what PCA tells, where that is costly."""
     X = draw(rng, 40, 60)
