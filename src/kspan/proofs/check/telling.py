@@ -57,7 +57,13 @@ from kspan.proofs.check.bounds import (
     top_eigenvalue_sum,
 )
 from kspan.proofs.check.claims import CertificateError, Part, Problem, Witness, need
-from kspan.proofs.check.known import LARGEST_MATRIX, checked_scale, data_error, data_scale
+from kspan.proofs.check.known import (
+    LARGEST_FACTOR,
+    LARGEST_MATRIX,
+    checked_scale,
+    data_error,
+    data_scale,
+)
 from kspan.proofs.check.screening import cut_levels
 from kspan.proofs.check.tree import MAX_ENUMERATED, Place, Record, TreeWalk, settled_by_root
 
@@ -122,6 +128,9 @@ class KnownWhole:
         """Take it from a problem: from few samples, or from a matrix of up to 5000 features."""
         problem = about_telling(problem)
         covariance = problem.covariance
+        n, d = covariance.n_samples or 0, covariance.n_features
+        if not covariance.is_wide and n < d and n * d <= LARGEST_FACTOR:
+            covariance = covariance.densified()  # wide all the same, but kept in another way
         scale = data_scale(problem) if scale is None else checked_scale(problem, scale)
         variances = np.maximum(covariance.diagonal(), 0.0) / scale
         errors = covariance.entry_errors() / scale
