@@ -156,6 +156,7 @@ def _fill_tables(app, docname, source):
 # Packages whose modules read like papers, and what these share: a page for each module.
 FORMULAS = {
     "All components share k features": ["solvers.rowsparse"],
+    "Features that tell all others": ["solvers.represent"],
     "Every component has features of its own": ["solvers.elementsparse"],
     "Orthonormal components": ["solvers.stiefel"],
     "No negative loadings": ["solvers.nonnegative"],

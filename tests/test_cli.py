@@ -57,6 +57,10 @@ def test_fit_shows_features_and_a_proof(wine_csv):
     assert result.exit_code == 0, result.output
     for word in ("wine.csv", "178 samples", "13 features", "flavanoids", "proved optimal", "PC2"):
         assert word in result.output
+    said = " ".join(result.output.split())
+    assert "The 2 scores tell 47.4% of the variance of all 13 features: so much of it a" in said
+    assert "PCA on all 13 features would tell 55.4%, the most that 2 scores can." in said
+    assert "All 4 chosen features together tell 50.8%." in said
 
 
 def test_json_is_all_there_is_on_standard_output(wine, wine_csv):
@@ -66,6 +70,10 @@ def test_json_is_all_there_is_on_standard_output(wine, wine_csv):
     assert [row["feature"] for row in found["selected"]] == list(model.selected_features_)
     assert found["objective"] == pytest.approx(model.objective_, rel=1e-12)
     assert found["certificates"][0]["gap"] == pytest.approx(model.certificate_.gap, abs=1e-9)
+    assert found["represented_share"] == pytest.approx(model.represented_variance_ratio_)
+    assert found["panel_share"] == pytest.approx(model.panel_variance_ratio_)
+    assert found["pca_share"] == pytest.approx(model.pca_variance_ratio_)
+    assert found["effective_features"] == pytest.approx(model.effective_features_)
     np.testing.assert_allclose(
         [row["loadings"] for row in found["selected"]],
         model.components_[:, model.get_support()].T, atol=1e-12,
@@ -147,10 +155,14 @@ def test_a_path_of_features_of_their_own(tmp_path, wine_csv, kind):
         assert all(1 <= len(part) <= row["features"] for part in row["components"])
         assert set().union(*row["components"]) == set(row["selected"])
     if kind == "orthonormal":
-        assert header == ["features", "variance_sum", "share_of_pca", "at_most", "gap"]
+        told = ["represented", "panel"]
+        assert header == ["features", "variance_sum", "share_of_pca", *told, "at_most", "gap"]
         assert "Variances of all components added up by number of features in each" in said
     else:
-        assert header == ["features", "explained_variance", "share_of_pca", "gap_PC1", "gap_PC2"]
+        assert header == [
+            "features", "explained_variance", "share_of_pca", "represented", "panel", "gap_PC1",
+            "gap_PC2",
+        ]  # fmt: skip
         assert "of what they explain together nothing is proved" in said
         assert "whether fewer could is not proved" in said or "keep only" in said
 
@@ -308,7 +320,7 @@ def test_verify_says_what_it_checked(wine_csv, tmp_path):
     run("fit", wine_csv, "-k", 4, "--level", "exact", "-o", record)
     result = run("verify", record, wine_csv)
     assert result.exit_code == 0
-    assert result.output.count("✓") == 5
+    assert result.output.count("✓") == 6
     assert "- not checked: solver, history, n_iter" in result.output
     found = json.loads(run("verify", record, wine_csv, "--json").stdout)
     assert found["holds"] is True
@@ -348,7 +360,10 @@ def test_path_shows_a_band_and_a_suggestion(wine_csv, tmp_path):
     rows = [line.split(",") for line in table.read_text().splitlines()]
     assert [row[0] for row in rows] == ["features", "2", "4", "6", "8", "11"]
     for row in rows[1:]:
-        assert float(row[1]) <= float(row[3]) * (1 + 1e-12), "the band holds the objective"
+        named = dict(zip(rows[0], map(float, row), strict=True))
+        assert named["explained_variance"] <= named["at_most"] * (1 + 1e-12)
+        assert 0 < named["represented"] <= named["panel"] <= 1
+    assert "linear regression on the 2 scores" in " ".join(result.output.split())
 
 
 def test_path_as_json(wine, wine_csv):

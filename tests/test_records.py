@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.decomposition import PCA
@@ -25,6 +26,7 @@ from kspan import (
     sparsity_path,
 )
 from kspan.datasets import load_pitprops
+from kspan.problem import variance_shares
 from kspan.progress import Status
 from kspan.proofs.check.screened import ScreenedWitness
 from kspan.records.form import require_features
@@ -80,7 +82,7 @@ def test_a_record_survives_a_file_and_is_verified(records, wine, tmp_path, name)
         assert one.seconds == other.seconds
         np.testing.assert_array_equal(one.history, other.history)
     done = back.verify(wine)
-    assert len(done) == 5 + len(record.certificates)
+    assert len(done) == 6 + len(record.certificates)
     assert done[-1].startswith("not checked: solver, history, n_iter")
 
 
@@ -98,6 +100,38 @@ def test_a_record_says_what_the_estimator_says(records, wine, name):
     plain = PCA(record.n_components).fit(X)
     np.testing.assert_allclose(record.pca_variance, plain.explained_variance_, rtol=1e-8)
     assert record.total_variance == pytest.approx(X.var().sum())
+    assert record.represented_share == model.represented_variance_ratio_
+    assert record.panel_share == model.panel_variance_ratio_
+    assert record.effective_features == model.effective_features_
+    assert record.pca_share == pytest.approx(model.pca_variance_ratio_)
+
+
+def test_a_record_from_before_shares_were_measured(records, wine, tmp_path):
+    old = replace(
+        records["features"], represented_share=None, panel_share=None, effective_features=None
+    )
+    old.save(tmp_path / "fit.kspan")
+    back = FitRecord.load(tmp_path / "fit.kspan")
+    assert back.represented_share is None
+    assert len(back.verify(wine)) == 6
+
+
+def test_near_copies_are_no_reason_to_refuse_a_record(rng):
+    """Whether the difference of near copies tells anything is a matter of rounding."""
+    X = rng.standard_normal((200, 3)) * [3, 0, 1]
+    X[:, 1] = X[:, 0] + 3.6e-5 * X[:, 2]
+    A, S = as_covariance(X), np.array([0, 1])
+    model = FeatureSparsePCA(1, 2, solver="go").fit(X)
+    record = FitRecord.from_estimator(model, X)
+    W = record.loadings
+    with_it, without = (variance_shares(A, S, W, dependent).panel for dependent in (1e-10, 3e-10))
+    assert record.panel_share == with_it > without + 0.04
+    for form in (np.asarray, np.asfortranarray, sp.csr_array, npy):
+        replace(record, panel_share=without).verify(form(X))
+        record.verify(form(X))
+    for wrong in (with_it + 1e-4, without - 1e-4):
+        with pytest.raises(CertificateError, match="panel_share"):
+            replace(record, panel_share=wrong).verify(X)
 
 
 def test_the_data_may_come_in_any_form(records, wine):
@@ -191,6 +225,12 @@ CHANGES = {
     "variances": {"explained_variance": lambda values: values * [1.001, 0.999]},
     "total": {"total_variance": lambda value: value * 0.999},
     "plain PCA": {"pca_variance": lambda values: values * 0.99},
+    "represented": {"represented_share": lambda value: value + 1e-6},
+    "panel": {"panel_share": lambda value: value - 1e-6},
+    "distinct signals": {"effective_features": lambda value: value * 1.00001},
+    "more than all": {"panel_share": lambda value: 1.1},
+    "a share left out": {"panel_share": lambda value: None},
+    "a share in words": {"represented_share": lambda value: "much"},
     "fingerprint": {"fingerprint": lambda text: "0" * 64},
     "upper": {"certificates": lambda proofs: [replace(proofs[0], upper=proofs[0].upper * 1.001)]},
     "include": {"parameters": lambda asked: {**asked, "include": [0], "exclude": [1]}},
@@ -380,12 +420,31 @@ def with_path(records, wine):
     return replace(records["features"], path=path)
 
 
+def test_axes_of_a_path_may_be_any_where_variances_are_equal():
+    """What two scores tell then depends on the axes, and is checked against what features tell."""
+    X = scipy.linalg.hadamard(16)[:, 1:9].astype(float)
+    X[:, 7] += X[:, 0] + X[:, 1]
+    model = FeatureSparsePCA(1, 3, exclude=[7], random_state=0).fit(X)
+    path = sparsity_path(X, 1, ks=[2, 3], exclude=[7], random_state=0)
+    record = FitRecord.from_estimator(model, X, path=path)
+    for form in (np.asarray, sp.csr_array, npy):
+        record.verify(form(X))
+    other = replace(path, represented=0.9 * path.represented)
+    replace(record, path=other).verify(X)
+    with pytest.raises(CertificateError, match="panel"):
+        replace(record, path=replace(path, panel=0.9 * path.panel)).verify(X)
+
+
 def test_a_path_is_verified(with_path, wine):
     assert with_path.verify(wine)[-2] == "the path holds at 3 numbers of features"
     assert "how the path was found" in with_path.verify(wine)[-1]
 
 
 PATH_CHANGES = {
+    "represented": {"represented": lambda values: values * 0.999},
+    "panel": {"panel": lambda values: np.minimum(values * 1.001, 1.0)},
+    "represented left out": {"represented": lambda values: None},
+    "panel above one": {"panel": lambda values: values + 1},
     "full": {"full": lambda value: value * 0.99},
     "total": {"total_variance": lambda value: value * 2},
     "another m": {"n_components": lambda m: m + 1},
@@ -452,6 +511,10 @@ def test_a_path_of_features_of_their_own_is_kept_and_verified(own_paths, wine, t
 
 
 OWN_PATH_CHANGES = {
+    "represented": {"represented": lambda values: values * 0.999},
+    "panel": {"panel": lambda values: np.minimum(values * 1.001, 1.0)},
+    "represented left out": {"represented": lambda values: None},
+    "panel above one": {"panel": lambda values: values + 1},
     "objective": {"objective": lambda values: values * 1.001},
     "a bound": {"upper": lambda values: np.where(np.isnan(values), 9.0, values * 0.99)},
     "more features": {"k": lambda k: k - 1, "proved_at": lambda k: k - 1},
@@ -523,7 +586,7 @@ def test_loadings_that_are_worse_than_the_certificate_are_refused(records, wine,
     W *= np.sign(W[np.abs(W).argmax(axis=0), [0, 1]])
     worse = replace(
         record, loadings=W, objective=float(values.sum()), explained_variance=values[::-1],
-        scores=None,
+        scores=None, represented_share=None, panel_share=None, effective_features=None,
     )  # fmt: skip
     with pytest.raises(CertificateError, match="worse than the certificate's"):
         worse.verify(wine)

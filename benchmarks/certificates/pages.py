@@ -124,6 +124,27 @@ def joint(rows: Rows) -> str:
     return table(head, lines)
 
 
+def telling(rows: Rows) -> str:
+    head = ["data (features)", "m", "k", "told", "PCA tells", "proved: at most", "gap", "by",
+            "supports tried", "seconds"]  # fmt: skip
+    lines = [
+        [f"{r['data']} ({r['d']})", r["m"], r["k"], f"{100 * r['told']:.2f}%",
+         f"{100 * r['PCA']:.2f}%", f"{100 * r['at most']:.2f}%",
+         "optimal" if r["status"] == "optimal" else share(r["gap"]), r["proved by"],
+         tried(r), seconds(r["proof s"])]
+        for r in rows
+        if r["ridge"] == 1e-5
+    ]  # fmt: skip
+    return table(head, lines)
+
+
+def tried(row: dict[str, Any]) -> str:
+    """Return how much of all supports a scan has tried."""
+    if not row["proved by"].startswith("search of all"):
+        return "–"
+    return f"{100 * row['tried'] / row['supports']:.0f}% of {row['supports']:.2g}"
+
+
 def small(rows: Rows) -> str:
     counts = [tuple(map(int, row["proved optimal"].split(" of "))) for row in rows]
     longest = max(row["exact s"] for row in rows)
@@ -180,6 +201,7 @@ def texts() -> dict[tuple[Path, str], str]:
         (PAGE, "words.json"): any_width(rows_of("words")),
         (PAGE, "joint.json: pitprops"): pitprops(rows_of("joint")),
         (PAGE, "joint.json"): joint(rows_of("joint")),
+        (PAGE, "telling.json"): telling(rows_of("telling")),
         (README, "certificates"): glance(),
         (README, "joint.json"): together(),
     }

@@ -9,6 +9,7 @@ from benchmarks.soundness.mutations import (
     forged_nonnegative,
     forged_record,
 )
+from benchmarks.soundness.represent_routes import TELLING
 from benchmarks.soundness.routes import HONEST, Route
 from benchmarks.soundness.ruled_routes import RULED
 
@@ -16,6 +17,7 @@ ROUTES: dict[str, Route] = {
     **HONEST,
     **JOINT,
     **RULED,
+    **TELLING,
     "forged certificate": Route(forged_certificate, 2),
     "forged nonnegative": Route(forged_nonnegative, 0.7, True),
     "forged joint": Route(forged_joint, 0.7, True),

@@ -9,6 +9,7 @@ import kspan.solving  # noqa: F401 - adds its own method to those that are liste
 from kspan.problem import (
     ElementSparseProblem,
     NonnegativeProblem,
+    RepresentProblem,
     RowSparseProblem,
     StiefelProblem,
 )
@@ -20,6 +21,7 @@ KINDS = {
     "element-sparse": ElementSparseProblem,
     "stiefel": StiefelProblem,
     "nonnegative": NonnegativeProblem,
+    "represent": RepresentProblem,
 }
 
 Documented = TypeVar("Documented", bound=type)

@@ -389,7 +389,7 @@ def prove_solution(
 def _improved(problem: Certifiable, solution: Any, certificate: Certificate) -> Any:
     """Return a solution with the better point of its certificate."""
     history = np.append(solution.history, certificate.lower)
-    if isinstance(problem, RowSparseProblem):
+    if isinstance(problem, RowSparseProblem | RepresentProblem):
         best = problem.refit(certificate.support)
         return replace(
             solution, support=best.support, weights=best.weights,

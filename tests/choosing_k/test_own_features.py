@@ -157,7 +157,8 @@ def test_components_one_after_the_other_have_proofs_of_their_own_and_no_band(kin
         for j, problem in enumerate(alone):
             verify(problem, path.certificates[3 * place + j])
     assert list(path.columns()) == [
-        "features", "explained_variance", "share_of_pca", "gap_PC1", "gap_PC2", "gap_PC3"
+        "features", "explained_variance", "share_of_pca", "represented", "panel",
+        "gap_PC1", "gap_PC2", "gap_PC3",
     ]  # fmt: skip
     assert path.no_fewer_than(0.99) == 1  # nothing is proved
     said = " ".join(suggest_k(path, share=0.3).reasons)
@@ -193,7 +194,9 @@ def test_orthonormal_components_are_as_good_as_those_of_the_estimator(disjoint):
         ).fit(X)
         assert objective >= fit.certificate_.lower * (1 - 1e-6)
         assert upper == pytest.approx(fit.certificate_.upper, rel=1e-4)
-    assert list(path.columns()) == ["features", "variance_sum", "share_of_pca", "at_most", "gap"]
+    assert list(path.columns()) == [
+        "features", "variance_sum", "share_of_pca", "represented", "panel", "at_most", "gap",
+    ]  # fmt: skip
     assert "(variances of all components added up)" in suggest_k(path, share=0.5).reasons[0]
     assert "4 features in each component" in suggest_k(path, share=0.6).reasons[0]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_wine
 
-from kspan import RowSparseProblem, as_covariance, solve, sparsity_path, verify
+from kspan import FeatureSparsePCA, RowSparseProblem, as_covariance, solve, sparsity_path, verify
 from kspan.choosing_k import SparsityPath
 from kspan.choosing_k.band import checked
 from kspan.choosing_k.path import grid_between
@@ -313,3 +313,20 @@ def test_a_covariance_must_be_built_as_asked(cancer):
         sparsity_path(as_covariance(X), 2, scale=True)
     with pytest.raises(ValueError, match="was made from data"):
         sparsity_path(cancer, 2, scale=True, covariance="precomputed")
+
+
+@pytest.mark.parametrize("shape", [(80, 15), (12, 300)], ids=["tall", "wide"])
+def test_what_every_k_tells_is_that_of_a_fit(shape, tmp_path):
+    rng = np.random.default_rng(0)
+    n, d = shape
+    X = rng.standard_normal((n, 3)) @ rng.standard_normal((3, d)) + rng.standard_normal((n, d))
+    path = sparsity_path(X, 2, ks=[2, 4, 9], certify=False, random_state=0)
+    for place, support in enumerate(path.supports):
+        rest = np.setdiff1d(np.arange(d), support)
+        fit = FeatureSparsePCA(2, support.size, exclude=rest, random_state=0).fit(X)
+        assert path.represented[place] == pytest.approx(fit.represented_variance_ratio_, rel=1e-7)
+        assert path.panel[place] == pytest.approx(fit.panel_variance_ratio_, rel=1e-9)
+    path.save(tmp_path / "path")
+    back = SparsityPath.load(tmp_path / "path")
+    np.testing.assert_array_equal(back.panel, path.panel)
+    assert list(back.columns())[3:5] == ["represented", "panel"]

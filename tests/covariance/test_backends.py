@@ -103,6 +103,11 @@ def test_equals_the_dense_covariance(rng, backend, shape, scale, ddof, route, mo
         np.testing.assert_allclose(
             covariance.submatrix(support), A[np.ix_(support, support)], atol=tol
         )
+        inside = A[np.ix_(support, support)]
+        np.testing.assert_allclose(
+            covariance.products_within(support, lambda own: own / 3), A[:, support] @ inside / 3,
+            atol=10 * tol * max(1.0, A.max()),
+        )  # fmt: skip
         restricted = covariance.restrict(support)
         np.testing.assert_allclose(
             restricted.matmat(np.eye(4)), A[np.ix_(support, support)], atol=tol

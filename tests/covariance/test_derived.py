@@ -77,6 +77,7 @@ def check_entries(case):
     case.close(derived.matmat(W[S], S), A[:, S] @ W[S])
     case.close(derived.submatrix(S), inside)
     case.close(derived.columns(S), A[:, S])
+    case.close(derived.products_within(S, lambda own: 2 * own), 2 * A[:, S] @ inside)
     stack = np.array([S, S[::-1]])
     case.close(derived.submatrices(stack), np.stack([inside, inside[::-1, ::-1]]))
     part = derived.restrict(S)
@@ -92,6 +93,7 @@ def check_eigenpairs(case):
         m = pairs.values.size
         case.close(pairs.values, np.linalg.eigvalsh(A)[::-1][:m])
         case.close(A @ pairs.vectors, pairs.vectors * pairs.values)
+    case.close(case.derived.leading_if_cheap(2).values, case.derived.leading(2).values)
 
 
 def check_samples(case):
@@ -195,10 +197,11 @@ def check_fingerprint(case):
 CHECKS = {
     check_entries: {
         "diagonal", "trace", "matmat", "submatrix", "submatrices", "columns", "restrict",
+        "products_within",
     },
-    check_eigenpairs: {"leading"},
+    check_eigenpairs: {"leading", "leading_if_cheap", "has_matrix"},
     check_samples: {"has_samples", "scores", "row_blocks"},
-    check_factor: {"is_wide", "sample_factor"},
+    check_factor: {"is_wide", "sample_factor", "sample_gram"},
     check_dense_copy: {"densified"},
     check_sketch: {"sketch"},
     check_frame: {

@@ -1,5 +1,6 @@
 """What the page says is true to the record, and nothing in a record breaks the page."""
 
+import html
 import json
 import re
 import sys
@@ -19,7 +20,7 @@ from kspan.figures.appearance import DARK, LIGHT
 from kspan.progress import Status
 from kspan.proofs.check.net_bound import NetWitness
 from kspan.records import FitRecord
-from kspan.report import page, render, require_extras, tables, write_report
+from kspan.report import page, render, require_extras, tables, wording, write_report
 from kspan.report.charts import charts
 from kspan.report.wording import (
     answer,
@@ -484,13 +485,73 @@ def test_a_path_of_features_of_their_own_claims_what_is_proved(kind):
     (chart,) = (chart for chart in charts(record) if chart.key == "path")
     assert chart.layout["xaxis"]["title"]["text"] == "number of features in each component k"
     drawn = [curve["name"] for curve in chart.data]
-    rows = tables.path_rows(record)
+    rows, told = tables.path_rows(record), ["scores tell", "features tell"]
     if kind == "orthonormal":
-        assert tables.path_columns(record) == ["k", "found", "limit", "gap"]
+        assert tables.path_columns(record) == ["k", "found", "limit", "gap", *told]
         assert drawn[:3] == ["the best possible lies here", "proved limit", "found"]
     else:
-        assert tables.path_columns(record) == ["k", "found", "gap of PC1", "gap of PC2"]
+        assert tables.path_columns(record) == ["k", "found", "gap of PC1", "gap of PC2", *told]
         assert drawn[0] == "found"
         assert "nothing is proved about what they explain together" in chart.caption
     assert [row[0] for row in rows] == ["2", "4", "7"]
-    assert all(len(row) == 4 for row in rows)
+    assert all(len(row) == 6 for row in rows)
+    assert [row[-2:] for row in rows] == [
+        [percent(share), percent(panel)]
+        for share, panel in zip(record.path.represented, record.path.panel, strict=True)
+    ]
+    note = "that a linear regression on the 2 scores, or on all chosen features, gives back."
+    assert note in render(record)
+    old = replace(record, path=replace(record.path, represented=None, panel=None))
+    assert all(len(row) == 4 for row in tables.path_rows(old))
+    assert note not in render(old)
+
+
+def test_what_is_told_of_all_features_is_explained() -> None:
+    record = replace(
+        samples.wine(), n_features=2308, feature_names=None, represented_share=0.38,
+        panel_share=0.52, effective_features=3.1, total_variance=400.0, objective=6.4,
+        pca_variance=np.array([100.0, 64.0]),
+    )  # fmt: skip
+    said = [
+        "The 2 scores tell 38.0% of the variance of all 2,308 features: so much of it a linear "
+        "regression on the 2 scores gives back.",
+        "PCA on all 2,308 features would tell 41.0%, the most that 2 scores can.",
+        "All 5 chosen features together tell 52.0%.",
+        "They carry 3.1 distinct signals: some tell the same.",
+        "The components explain 1.6% of all variance: that is variance on the 5 chosen features "
+        "alone, which is what is maximised.",
+    ]
+    assert wording.told(record) == said
+    assert wording.told(replace(record, pca_variance=None)) == [said[0], *said[2:]]
+    assert wording.told(replace(record, represented_share=None)) == []
+    page = html.unescape(render(record))
+    assert all(sentence in page for sentence in said)
+    assert "What it tells of all features" in page
+
+
+def test_only_what_is_proved_is_called_the_most() -> None:
+    best, rest = "and the most that 5 features can have.", "which is what is maximised."
+    proved = samples.wine(certify="exact")
+    assert wording.told(proved)[-1].endswith(best)
+    assert wording.told(samples.wine())[-1].endswith(rest)
+    forced = samples.wine(certify="exact", exclude=(0,))
+    assert wording.told(forced)[-1].endswith(rest)
+    assert wording.told(samples.stiefel())[-1].endswith(rest)
+    everything = wording.told(samples.wine(n_features_to_select=13))
+    assert not any("alone" in line or "together" in line for line in everything)
+    assert everything[-1].startswith("The 13 features carry")
+
+
+@pytest.mark.parametrize(
+    ("signals", "k", "same"),
+    [
+        (1.0, 2, "both tell the same"),
+        (1.4, 2, "they tell much of the same"),
+        (1.95, 2, "they differ"),
+        (1.02, 8, "all tell the same"),
+        (5.1, 8, "some tell the same"),
+        (7.9, 8, "hardly any two tell the same"),
+    ],
+)
+def test_distinct_signals(signals, k, same) -> None:
+    assert wording._distinct(signals, k) == f"{signals:.1f} distinct signals: {same}"

@@ -13,13 +13,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from kspan.arrays import FloatArray
-from kspan.problem import Candidate, Choice, RowSparseProblem
+from kspan.problem import Candidate, Choice, RepresentProblem, RowSparseProblem
 from kspan.progress import Monitor, Status
 from kspan.proofs import Certificate, CertificateError
 from kspan.proofs.check.claims import Problem
 from kspan.proofs.check.witnesses import TraceWitness
 from kspan.proofs.search.closed_forms import eigenvalue_witness
 from kspan.proofs.search.prover import ProofOptions
+from kspan.proofs.search.telling_search import spectrum_witness
 from kspan.proofs.search.tree_state import Budgets
 from kspan.solvers.rowsparse.moves import ProblemAt
 from kspan.solving import prove_point
@@ -36,7 +37,9 @@ MANY_FEATURES = 300
 
 
 def upper_band(
-    problem: RowSparseProblem, ks: Sequence[int], certificates: Sequence[Certificate]
+    problem: RowSparseProblem | RepresentProblem,
+    ks: Sequence[int],
+    certificates: Sequence[Certificate],
 ) -> FloatArray:
     """Return what no selection of k features can exceed, for every k.
 
@@ -66,6 +69,9 @@ def free_bounds(problems: Sequence[Problem]) -> FloatArray:
     ----------
     problems : that differ in k only
     """
+    if isinstance(problems[-1], RepresentProblem):
+        spectral = spectrum_witness(problems[-1])
+        return np.full(len(problems), spectral.evaluate(problems[-1]))
     trace = TraceWitness()
     upper = np.array([trace.evaluate(problem) for problem in problems])
     spectrum = eigenvalue_witness(problems[-1], Budgets())

@@ -31,6 +31,7 @@ from kspan.problem import (
     StiefelProblem,
     adjusted_variances,
     explained_at_least,
+    shares_along,
 )
 from kspan.progress import Monitor, Status, worst
 from kspan.proofs import Certificate
@@ -240,16 +241,18 @@ def component_path(walk: OwnWalk, names: list[str] | None) -> ComponentPath:
     if problems.is_one_problem:
         upper = checked(objective, upper, lambda i: problems.at_least(done[i], best[done[i]]))
     method = walk.method
+    supports = [best[k].support for k in done]
+    represented, panel = shares_along(A, supports, [best[k].weights for k in done])
     return ComponentPath(
         k=np.array(done, dtype=np.intp), objective=objective, upper=upper,
-        supports=[best[k].support for k in done], n_components=m, n_features=A.n_features,
+        supports=supports, n_components=m, n_features=A.n_features,
         full=float(A.leading(m).values.sum()), total_variance=A.trace(), feature_names=names,
         solver=method.name, status=walk.status.value, certificates=certificates,
         n_passes=A.n_passes, seconds=walk.monitor.seconds,
         loadings=[_signed(best[k].weights) for k in done], estimator=problems.estimator,
         disjoint=problems.disjoint,
         deflation=method.deflation if isinstance(method, OneByOneMethod) else None,
-        proved_at=np.array(proved_at, dtype=np.intp),
+        proved_at=np.array(proved_at, dtype=np.intp), represented=represented, panel=panel,
     )  # fmt: skip
 
 

@@ -1,12 +1,13 @@
 """`sparsity_path`: the variance explained with k features, in all or in each component."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from kspan.choosing_k.band import certify_some, checked, upper_band, where
 from kspan.choosing_k.begin import Beginning, begin
+from kspan.choosing_k.criteria import CRITERIA, asking
 from kspan.choosing_k.features import Features
 from kspan.choosing_k.own_features import (
     KINDS,
@@ -20,11 +21,18 @@ from kspan.choosing_k.result import SparsityPath
 from kspan.choosing_k.walk import choose_supports
 from kspan.covariance.matrix import Psd
 from kspan.linalg.machine import one_blas_thread
-from kspan.problem import Candidate, Choice, RowSparseProblem, StiefelProblem, require_count
+from kspan.problem import (
+    Candidate,
+    Choice,
+    StiefelProblem,
+    require_count,
+    shares_along,
+)
 from kspan.progress import Callback, Monitor, Status, worst
 from kspan.proofs import Certificate
 from kspan.solvers.method import AnyMethod
 from kspan.solvers.registry import as_method
+from kspan.solvers.represent.forward import keep_growing
 from kspan.solvers.rowsparse.moves import keep_rising
 from kspan.solving import RandomState, generator
 
@@ -54,6 +62,8 @@ def sparsity_path(
     include: Features | None = None,
     exclude: Features | None = None,
     panel: Panel | None = None,
+    criterion: str = "variance",
+    ridge: float | None = None,
     scale: bool = False,
     covariance: str | None = None,
     sample_weight: Any = None,
@@ -102,6 +112,12 @@ def sparsity_path(
     panel : Panel, optional
         Rules that every choice has to keep, of shared features. k is "at most" then, and the path
         has those k only at which a support of that size is possible.
+    criterion : {"variance", "represent"}, default="variance"
+        What shared features are chosen for, see `FeatureSparsePCA`: what components made of them
+        explain, or what their scores tell of all features. With "represent" every k is solved for
+        itself.
+    ridge : float, optional
+        Of "represent", see `RepresentProblem`.
     scale : bool, default=False
         Divide every feature by its standard deviation, to work on correlations.
     covariance : {None, "precomputed"}
@@ -156,8 +172,10 @@ def sparsity_path(
     ([array([ 5,  6,  8, 11]), array([ 0,  4,  9, 12])], True)
     """
     _check_estimator(estimator, disjoint, include, exclude, panel)
-    own = estimator != SHARED
-    method = own_method(estimator, solver) if own else as_method(RowSparseProblem, solver, {})
+    own, ask = estimator != SHARED, asking(criterion, ridge)
+    if own and criterion != "variance":
+        raise ValueError(f"criterion={criterion!r} needs estimator={SHARED!r}, got {estimator!r}.")
+    method = own_method(estimator, solver) if own else as_method(CRITERIA[criterion], solver, {})
     begun = begin(
         X, "path", method, certify, scale=scale, covariance=covariance, missing=missing, psd=psd,
         sample_weight=sample_weight, callback=callback, time_limit=time_limit, verbose=verbose,
@@ -175,7 +193,7 @@ def sparsity_path(
         with one_blas_thread():
             walk.run(wanted, wanted if prove_at is None else prove_at)
         return component_path(walk, names)
-    smallest = _smallest_problem(begun, n_components, include, exclude, panel)
+    smallest = _smallest_problem(begun, n_components, include, exclude, panel, ask)
     limits = smallest.choice.size, smallest.choice.most_features
     wanted = _checked_ks(grid_between(*limits) if ks is None else ks, *limits)
     if smallest.choice.has_rules:
@@ -193,7 +211,7 @@ def sparsity_path(
             at = where(sorted(best), certify_at, smallest.choice, everywhere=everywhere)
             certificates, late = certify_some(smallest.at, best, level, at, monitor)
             stopped = late or stopped
-    keep_rising(smallest.at, best)
+    (keep_growing if criterion == "represent" else keep_rising)(smallest.at, best)
     if stopped is None and method.proof_level is not None:
         stopped = worst([Status.COMPLETED, *(proof.status for proof in certificates)])
     return _summary(smallest, best, certificates, names, method, stopped, monitor)
@@ -231,19 +249,19 @@ def _check_estimator(
 
 def _smallest_problem(
     begun: Beginning, n_components: int, include: Features | None, exclude: Features | None,
-    panel: Panel | None,
-) -> RowSparseProblem:  # fmt: skip
+    panel: Panel | None, ask: Callable[..., Any],
+) -> Any:  # fmt: skip
     """Return the problem with the fewest features; complains before any work is done."""
     require_count("n_components", n_components, 1)
     rules = Panel() if panel is None else panel
     return rules.smallest(
         begun.covariance, n_components, include=begun.indices("include", include),
-        exclude=begun.indices("exclude", exclude), names=begun.names,
+        exclude=begun.indices("exclude", exclude), names=begun.names, ask=ask,
     )  # fmt: skip
 
 
 def _summary(
-    smallest: RowSparseProblem, best: dict[int, Candidate], certificates: list[Certificate],
+    smallest: Any, best: dict[int, Candidate], certificates: list[Certificate],
     names: list[str] | None, method: AnyMethod, stopped: Status | None, monitor: Monitor,
 ) -> SparsityPath:  # fmt: skip
     """Put the path together, with the band that holds the optima."""
@@ -255,13 +273,16 @@ def _summary(
         point = best[done[place]]
         return smallest.at(done[place]).claimed_value(point.support, point.weights)
 
+    supports = [best[k].support for k in done]
+    represented, panel = shares_along(A, supports, [best[k].weights for k in done])
     return SparsityPath(
         k=np.array(done, dtype=np.intp), objective=objective,
-        upper=checked(objective, band, at_least), supports=[best[k].support for k in done],
+        upper=checked(objective, band, at_least), supports=supports,
         n_components=m, n_features=A.n_features, full=float(A.leading(m).values.sum()),
         total_variance=A.trace(), feature_names=names, solver=method.name,
         status=(stopped or Status.COMPLETED).value, certificates=certificates,
-        n_passes=A.n_passes, seconds=monitor.seconds,
+        n_passes=A.n_passes, seconds=monitor.seconds, represented=represented, panel=panel,
+        ridge=getattr(smallest, "ridge", None),
     )  # fmt: skip
 
 

@@ -108,6 +108,12 @@ class SparsityPath(AnyPath):
     n_passes : int
         How often the data was read.
     seconds : float
+    represented, panel : (t,) or None
+        Shares of the variance of all features that the m scores, and all chosen features, tell by
+        linear regression; see `kspan.problem.VarianceShares`. None in older files.
+    ridge : float or None
+        Of ``criterion="represent"``, where `objective` is what the scores tell of all features;
+        None where it is what components explain.
 
     Examples
     --------
@@ -124,6 +130,9 @@ class SparsityPath(AnyPath):
     k: Index
     solver: str
     n_passes: int
+    represented: FloatArray | None = field(default=None, kw_only=True)
+    panel: FloatArray | None = field(default=None, kw_only=True)
+    ridge: float | None = field(default=None, kw_only=True)
 
     called: ClassVar[str] = "sparsity path"
 
@@ -140,7 +149,7 @@ class SparsityPath(AnyPath):
     @property
     def measured(self) -> str:
         """What `objective` is, as sentences and axes have it."""
-        return "explained variance"
+        return "explained variance" if self.ridge is None else "variance told of all features"
 
     @property
     def is_bounded(self) -> bool:
@@ -155,17 +164,20 @@ class SparsityPath(AnyPath):
     def columns(self) -> dict[str, FloatArray | Index]:
         """Return the numbers as columns of a table, such as ``pandas.DataFrame(path.columns())``.
 
-        With ``at_most`` and ``gap`` where something is proved about all components together.
+        With ``represented`` and ``panel``, shares of the variance of all features; and ``at_most``
+        and ``gap`` where something is proved about all components together.
         """
         found: dict[str, FloatArray | Index] = {"features": self.k}
         found |= {self._objective_name: self.objective, "share_of_pca": self.explained}
+        if self.represented is not None and self.panel is not None:
+            found |= {"represented": self.represented, "panel": self.panel}
         if self.is_bounded:
             found |= {"at_most": self.upper, "gap": self.gap}
         return found
 
     @property
     def _objective_name(self) -> str:
-        return "explained_variance"
+        return "explained_variance" if self.ridge is None else "variance_told"
 
     @property
     def overlap(self) -> FloatArray:

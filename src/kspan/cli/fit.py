@@ -60,6 +60,8 @@ def fit(
         bool,
         typer.Option("--disjoint", help="Orthonormal: no two components share a feature."),
     ] = False,
+    criterion: options.Question = options.Criterion.VARIANCE,
+    ridge: options.Ridge = None,
     solver: options.Solver = None,
     scale: options.Scale = False,
     precomputed: options.Precomputed = False,
@@ -156,6 +158,9 @@ def fit(
         raise ValueError("--h5ad writes a copy of the data: an H5AD file, cells in rows.")
     if resamples and estimator is not Estimator.FEATURES:
         raise ValueError(f"--stability needs --estimator {Estimator.FEATURES}.")
+    asked = options.asked_for(criterion, ridge, estimator)
+    if resamples and criterion is not options.Criterion.VARIANCE:
+        raise ValueError(f"--stability needs --criterion {options.Criterion.VARIANCE}.")
     if resamples == 1:
         raise ValueError("--stability 1: one resample shows nothing; take 50.")
 
@@ -180,7 +185,7 @@ def fit(
             psd=str(psd),
             include=feature_places(include, "--include", table),
             exclude=feature_places(exclude, "--exclude", table),
-            rules=rules.parameters(table),
+            rules=rules.parameters(table) | asked,
             certify=str(level) if level else certify,
             random_state=seed,
             time_limit=time_limit,
@@ -200,6 +205,7 @@ def fit(
         seconds = time.perf_counter() - started
         path_of = str(estimator) if with_path else None
         more_money = report is not None and rules.budget is not None
+        more_money = more_money and criterion is options.Criterion.VARIANCE
         record = _record(
             model, measured, table, seconds, watcher, path_of, resamples, more_money=more_money
         )
@@ -296,6 +302,7 @@ def _record(
         names = (
             "include", "exclude", "disjoint", "scale", "covariance", "missing", "random_state",
         )  # fmt: skip
+        question = {"criterion", "ridge"} & parameters.keys()
         asked = {name: parameters[name] for name in names if name in parameters}
         if "groups" in parameters:
             asked["panel"] = kspan.Panel.of(parameters)
@@ -303,7 +310,12 @@ def _record(
     if path_of:
         watcher.stage("other numbers of features")
         path = kspan.sparsity_path(
-            measured, model.n_components, estimator=path_of, callback=watcher.on_step, **asked
+            measured,
+            model.n_components,
+            estimator=path_of,
+            callback=watcher.on_step,
+            **asked,
+            **{name: parameters[name] for name in question},
         )
         if asked["time_limit"] is not None:
             asked["time_limit"] = max(asked["time_limit"] - path.seconds, 0.1)

@@ -181,6 +181,29 @@ class Estimator(StrEnum):
     SEPARATE = "separate"
 
 
+class Criterion(StrEnum):
+    """What features are chosen for."""
+
+    VARIANCE = "variance"
+    REPRESENT = "represent"
+
+
+Question = Annotated[
+    Criterion,
+    typer.Option(
+        "--criterion",
+        help="variance: features whose components have the most variance of their own. represent: "
+        "features that tell the most about all of them.",
+    ),
+]
+Ridge = Annotated[
+    float | None,
+    typer.Option(
+        min=0.0, show_default="1e-5",
+        help="Of represent: noise of each chosen feature, as a share of its variance.",
+    ),
+]  # fmt: skip
+
 Solver = Annotated[
     str | None,
     typer.Option(help="Method, by name.", metavar="NAME", show_default="the estimator's own"),
@@ -195,10 +218,11 @@ class ListsMethods(TyperCommand):
         from kspan.method_tables import KINDS, method_names
 
         kinds = ("row-sparse", "nonnegative", "stiefel", "element-sparse")
-        names = "; ".join(
-            f"{estimator}: {', '.join(method_names(KINDS[kind]))}"
-            for estimator, kind in zip(Estimator, kinds, strict=True)
-        )
+        listed = [
+            *zip(Estimator, kinds, strict=True),
+            (f"criterion {Criterion.REPRESENT}", "represent"),
+        ]
+        names = "; ".join(f"{who}: {', '.join(method_names(KINDS[kind]))}" for who, kind in listed)
         for param in self.params:
             if param.name == "solver":
                 param.help = f"Method, by name. {names}."  # type: ignore[attr-defined]
@@ -211,3 +235,14 @@ class Level(StrEnum):
     FAST = "fast"
     TIGHT = "tight"
     EXACT = "exact"
+
+
+def asked_for(criterion: Criterion, ridge: float | None, estimator: Estimator) -> dict[str, Any]:
+    """Return what is asked of shared features, as parameters; `ValueError` if it has no place."""
+    if criterion is Criterion.VARIANCE:
+        if ridge is not None:
+            raise ValueError(f"--ridge needs --criterion {Criterion.REPRESENT}.")
+        return {}
+    if estimator is not Estimator.FEATURES:
+        raise ValueError(f"--criterion {criterion} needs --estimator {Estimator.FEATURES}.")
+    return {"criterion": str(criterion), "ridge": ridge}

@@ -36,6 +36,8 @@ def path(
         bool,
         typer.Option("--disjoint", help="Orthonormal: no two components share a feature."),
     ] = False,
+    criterion: options.Question = options.Criterion.VARIANCE,
+    ridge: options.Ridge = None,
     scale: options.Scale = False,
     precomputed: options.Precomputed = False,
     missing: options.MissingRule = options.Missing.RAISE,
@@ -80,6 +82,7 @@ def path(
         raise ValueError(f"--disjoint needs --estimator {Estimator.ORTHONORMAL}.")
     if (include or exclude) and estimator is not Estimator.FEATURES:
         raise ValueError(f"--include and --exclude need --estimator {Estimator.FEATURES}.")
+    asked_for = options.asked_for(criterion, ridge, estimator)
     if plot is not None:
         require("matplotlib", extra="plot", what="--plot")
         if plot.suffix.lower() not in (".png", ".pdf", ".svg"):
@@ -109,6 +112,7 @@ def path(
             random_state=seed,
             time_limit=time_limit,
             callback=watcher.on_step,
+            **asked_for,
         )
         suggestion = kspan.suggest_k(found, share=share)
         if plot is not None:
@@ -181,16 +185,24 @@ def _print(found: Any, rows: list[dict[str, Any]], suggestion: Any) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from kspan.report.wording import told_along
+
     console = Console()
     what = f"{found.measured[0].upper()}{found.measured[1:]}"
-    table = Table(title=f"{what} by number of {found.counted}", title_justify="left")
+    table = Table(
+        title=f"{what} by number of {found.counted}", title_justify="left",
+        padding=(0, 1 if len(rows[0]) <= 7 else 0),  # that it fits on a narrow screen
+    )  # fmt: skip
     for column in rows[0]:
-        table.add_column(HEADINGS.get(column, column.replace("_", " of ")), justify="right")
+        heading = HEADINGS.get(column, column.replace("_", " of "))
+        table.add_column(heading, justify="right", min_width=max(map(len, heading.split())))
     for row in rows:
         chosen = row["features"] == suggestion.k
         cells = [_cell(column, value) for column, value in row.items()]
         table.add_row(*cells, style="bold green" if chosen else None)
     console.print(table)
+    if found.represented is not None:
+        console.print(Text(told_along(found)))
     if not found.is_bounded:
         console.print(
             "Each gap is proved of one component, given those before it; of what they explain "
@@ -206,7 +218,10 @@ HEADINGS = {
     "features": "features",
     "explained_variance": "variance",
     "variance_sum": "variances",
+    "variance_told": "told",
     "share_of_pca": "of plain PCA's",
+    "represented": "scores tell",
+    "panel": "features tell",
     "at_most": "at most",
     "gap": "gap",
 }
@@ -217,6 +232,8 @@ def _cell(column: str, value: Any) -> str:
         return "not proved"
     if column == "features":
         return str(value)
+    if column in ("represented", "panel"):
+        return f"{value:.1%}"
     return f"{value:.2%}" if column.startswith(("gap", "share")) else f"{value:.6g}"
 
 

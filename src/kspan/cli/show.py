@@ -46,6 +46,10 @@ def as_data(record: "FitRecord") -> dict[str, Any]:
         "total_variance": record.total_variance,
         "share_of_total": record.objective / record.total_variance,
         "share_of_pca": None if full is None else record.objective / full,
+        "represented_share": record.represented_share,
+        "panel_share": record.panel_share,
+        "pca_share": record.pca_share,
+        "effective_features": record.effective_features,
         "solver": record.solver,
         "status": record.status,
         "n_passes": record.n_passes,
@@ -100,6 +104,8 @@ def write_rows(path: Path, header: list[str], rows: list[list[Any]]) -> None:
 
 def print_fit(record: "FitRecord", files: dict[str, str]) -> None:
     """Write to the screen what was found, and how good it is."""
+    from kspan.report.wording import question, told
+
     console = Console()
     console.print()
     rows = "a covariance" if record.n_samples is None else f"{record.n_samples:,} samples"
@@ -111,6 +117,7 @@ def print_fit(record: "FitRecord", files: dict[str, str]) -> None:
             f" component{'s' if record.n_components > 1 else ''}.",
         )
     )  # fmt: skip
+    console.print(Text(question(record)))
     for line in record.remarks():
         console.print(Text(line))
     console.print()
@@ -119,6 +126,9 @@ def print_fit(record: "FitRecord", files: dict[str, str]) -> None:
     if hidden > 0:
         console.print(f"and {hidden} more; --csv, --json and --report have them all", style="dim")
     console.print(_variances(record))
+    console.print()
+    for line in told(record):
+        console.print(Text(line))
     console.print()
     for line in verdict(record):
         console.print(Text(line))
@@ -173,7 +183,7 @@ def _loadings(record: "FitRecord") -> Table:
 
 
 def _variances(record: "FitRecord") -> Table:
-    title = "Explained variance"
+    title = "Variance told of all features" if record.tells_all else "Explained variance"
     if not record.is_row_sparse and record.n_components > 1:
         title += ": what each component adds to those before it"
     table = Table(title=title, title_justify="left")

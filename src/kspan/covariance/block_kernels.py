@@ -321,7 +321,9 @@ def covariance_product(
     """
     out, total = np.zeros((X.shape[1], W.shape[1])), np.zeros(W.shape[1])
     for rows, part in pieces(X):
-        Z = product(part if support is None else part[:, support], W) - shift
+        # What is cut out is a copy: in float64, as weights of features that are alike cancel.
+        cut = part if support is None else part[:, support].astype(np.float64, copy=False)
+        Z = product(cut, W) - shift
         Z = _times_rows(Z, _of(weights, rows))
         out += product(part.T, Z)
         total += Z.sum(axis=0)

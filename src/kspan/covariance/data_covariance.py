@@ -1,7 +1,7 @@
 """The covariance of data: centred and scaled implicitly, never formed when the data is wide."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, Self
 
@@ -187,6 +187,11 @@ class DataCovariance(Covariance):
         """The roots of the weights."""
         return None if self.weights is None else self.weights.roots
 
+    @property
+    def has_matrix(self) -> bool:
+        """Whether A is formed."""
+        return self._gram is not None
+
     def diagonal(self) -> FloatArray:
         """Return the variances."""
         return self._variances
@@ -358,6 +363,17 @@ class InMemoryCovariance(DataCovariance):
     def _sample_products(self) -> FloatArray:
         """Return ``(X - 1μ')D⁻²(X - 1μ')'``, an n×n matrix, without weights."""
 
+    @abstractmethod
+    def _standard(self, support: Index) -> FloatArray:
+        """Return some columns, centred and scaled, in float64."""
+
+    def _standardised(self, part: FloatArray, support: Index) -> FloatArray:
+        """Centre and scale dense columns, in place."""
+        part -= self.mean[support]
+        part -= self.rest[support]
+        part /= self.scale[support]
+        return part
+
     def _times(self, W: FloatArray, support: Index | None) -> FloatArray:
         if support is not None:
             W = placed(W, support, self.n_features)
@@ -369,6 +385,17 @@ class InMemoryCovariance(DataCovariance):
     def _centred_product(self, w: FloatArray) -> FloatArray:
         parts = {"mean": self.mean, "rest": self.rest, "scale": self.scale}
         return centred_product(self.X, self._roots, W=w, **parts)
+
+    def products_within(
+        self, support: Index, weights_for: Callable[[FloatArray], FloatArray]
+    ) -> FloatArray:
+        """See `Covariance.products_within`: the columns are taken once, for both products."""
+        if self._gram is not None:
+            return super().products_within(support, weights_for)
+        self.n_passes += 1
+        root = np.sqrt(self.divisor)
+        columns = self._by_roots(self._standard(support)) / root
+        return self.back(self._by_roots(columns @ weights_for(columns.T @ columns)) / root)
 
     def restrict(self, support: Index) -> Covariance:
         """Return the covariance of the chosen features: from A if it is formed, else a copy."""

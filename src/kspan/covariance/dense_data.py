@@ -94,12 +94,8 @@ class DenseDataCovariance(InMemoryCovariance):
         return self._by_roots(self._standard(support)) / np.sqrt(self.divisor)
 
     def _standard(self, support: Index) -> FloatArray:
-        """Return some columns, centred and scaled."""
         part = self.X[:, support].astype(np.float64, copy=False)
-        part -= self.mean[support]  # the gathered columns are a copy, so this is safe
-        part -= self.rest[support]
-        part /= self.scale[support]
-        return part
+        return self._standardised(part, support)  # the gathered columns are a copy
 
     def _sample_products(self) -> FloatArray:
         if self._may_centre_later():

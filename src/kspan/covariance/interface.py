@@ -2,7 +2,7 @@
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -123,6 +123,15 @@ class Covariance(ABC):
     def submatrix(self, support: Index) -> FloatArray:
         """Return ``A[support, support]``."""
 
+    def products_within(
+        self, support: Index, weights_for: Callable[[FloatArray], FloatArray]
+    ) -> FloatArray:
+        """Return ``A W`` for W that is made from ``A[support, support]``, with rows on the support.
+
+        Of data that is two passes, or none once A is formed.
+        """
+        return self.matmat(weights_for(self.submatrix(support)), support)
+
     def submatrices(self, supports: Index) -> FloatArray:
         """Return ``A[S, S]`` for every row S of `supports` as a (s, k, k) stack."""
         return np.stack([self.submatrix(support) for support in supports])
@@ -160,6 +169,14 @@ class Covariance(ABC):
         """Return X with ``A = X'X`` when there is one with fewer rows than features, else None.
 
         With a support, only its columns.
+        """
+        return None
+
+    def sample_gram(self) -> tuple[FloatArray, float] | None:
+        """Return XX' (n×n) with ``A = X'X``, and what its norm is off by; None if not in memory.
+
+        For data that is neither wide in one array nor has few features: of all that are neither,
+        only sparse data has an answer.
         """
         return None
 
@@ -201,6 +218,16 @@ class Covariance(ABC):
         if self._pairs is None or self._pairs.values.size < m:
             self._pairs = self._leading(m)
         return self._pairs.truncate(m)
+
+    def leading_if_cheap(self, m: int) -> EigenPairs | None:
+        """Return the m leading eigenpairs; None if they would take passes over the data."""
+        at_hand = self._pairs is not None and self._pairs.values.size >= m
+        return self.leading(m) if at_hand or self.has_matrix else None
+
+    @property
+    def has_matrix(self) -> bool:
+        """Whether products with A take no pass over the data."""
+        return self.kind == "covariance"
 
     @abstractmethod
     def _leading(self, m: int) -> EigenPairs:

@@ -17,6 +17,7 @@ from kspan.covariance.data_covariance import DENSE_PIECE_BYTES, InMemoryCovarian
 from kspan.covariance.dense_data import DenseDataCovariance
 from kspan.covariance.weights import Weights
 from kspan.linalg.eigen import LAPACK_LIMIT
+from kspan.linalg.rounding import UNIT
 
 # More multiplications than this and Lanczos is the cheaper way, even for few features.
 SPARSE_GRAM_WORK = 1e8
@@ -91,6 +92,38 @@ class SparseDataCovariance(InMemoryCovariance):
         X, w = self.X.astype(np.float64, copy=False), w / self.scale[:, None]
         Z = self._weighted(X @ w - self.mean @ w)
         return (X.T @ Z - np.outer(self.mean, Z.sum(axis=0))) / self.scale[:, None]
+
+    def _standard(self, support: Index) -> FloatArray:
+        part = self.X[:, support].toarray().astype(np.float64, copy=False)
+        return self._standardised(part, support)
+
+    def sample_gram(self) -> tuple[FloatArray, float]:
+        r"""See `Covariance.sample_gram`. Without a dense copy of the data; one pass.
+
+        With rows b_i = x_i/s and c = μ/s it is :math:`(b_i - c)'(b_j - c)`. A sum of p products is
+        off by (p + 8)u times that of their sizes, so that the Frobenius norm is off by as much
+        times :math:`\sum_i (\|b_i\| + \|c\|)^2`. A mean that is off adds to A, and so is harmless
+        in upper bounds.
+        """
+        self.n_passes += 1
+        self.n_grams += 1
+        B = (self.X.astype(np.float64) @ scipy.sparse.diags_array(1.0 / self.scale)).tocsr()
+        c = self.mean / self.scale
+        roots = np.full(self.n_samples, 1 / np.sqrt(self.divisor))
+        if self._roots is not None:
+            roots = roots * self._roots
+        along, own = B @ c, float(c @ c)
+        G = np.empty((self.n_samples, self.n_samples))
+        for block in block_slices(self.n_samples, 16 * self.n_samples, DENSE_PIECE_BYTES):
+            part = (B[block] @ B.T).toarray()
+            part -= along
+            part += (own - along[block])[:, None]
+            part *= roots[block, None] * roots
+            G[block] = part
+        lengths = np.sqrt(np.asarray(B.multiply(B).sum(axis=1)).ravel()) + np.sqrt(own)
+        longest = int(np.diff(B.indptr).max(initial=0)) + self.n_features
+        error = (longest + 16) * UNIT * float(np.sum((roots * lengths) ** 2))
+        return G, error
 
     def _sample_products(self) -> FloatArray:
         size = self.n_samples

@@ -21,7 +21,7 @@ from kspan.covariance.missing import RULES
 from kspan.io import Opened, open_data
 from kspan.io.numeric import require_numeric
 from kspan.io.rows import projected
-from kspan.problem import LoadingsSolution, Solution
+from kspan.problem import LoadingsSolution, Solution, VarianceShares, variance_shares
 from kspan.progress import Monitor, combine, log_progress, log_reading
 from kspan.proofs.search.prover import ProofOptions
 from kspan.solvers.method import AnyMethod, Method
@@ -207,6 +207,34 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
         W = np.linalg.qr(self.components_[:, support].T.astype(np.float64))[0]
         return float(np.sum(W * (covariance.submatrix(support) @ W)) / covariance.trace())
 
+    def measure(self, X: Any, y: Any = None, sample_weight: Any = None) -> VarianceShares:
+        """Return what the components, and the chosen features, tell about all features of X.
+
+        Of X itself, as in `score`: regressions are those of its own rows, so that on other data
+        than that of the fit the numbers are not those that were fitted.
+
+        Parameters
+        ----------
+        X : as for `fit`
+        y : ignored
+        sample_weight : array of shape (n_samples,), optional
+            What each row counts, as in `fit`.
+
+        Returns
+        -------
+        VarianceShares
+            ``represented``, ``panel``, ``effective_features`` and ``pca``, as the attributes of the
+            fit have them, and ``explained``, which is what `score` returns.
+        """
+        check_is_fitted(self)
+        return self._shares(self._as_covariance(X, reset=False, sample_weight=sample_weight))
+
+    def _shares(self, covariance: Covariance) -> VarianceShares:
+        """Measure the components as they are kept: those of float32 data are float32 numbers."""
+        support = self.get_support(indices=True)
+        weights = self.components_[:, support].T.astype(np.float64)
+        return variance_shares(covariance, support, weights)
+
     def _keep(self, covariance: Covariance, solution: Solution | LoadingsSolution) -> None:
         """Set the fitted attributes that every estimator has."""
         components, variances = solution.loadings.T, solution.explained_variance
@@ -234,6 +262,11 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = solution.n_iter
         self.solver_ = solution.solver
         self.status_ = solution.status.value
+        shares = self._shares(covariance)
+        self.represented_variance_ratio_ = shares.represented
+        self.panel_variance_ratio_ = shares.panel
+        self.effective_features_ = shares.effective_features
+        self.pca_variance_ratio_ = shares.pca
         self._warn_about_rank(covariance, variances)
         self.n_passes_ = covariance.n_passes
         self._weights_digest = covariance.weights_digest

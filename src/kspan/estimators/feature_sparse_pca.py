@@ -20,6 +20,15 @@ class FeatureSparsePCA(SparseProjection, FeatureSparseEstimator):
     explained_share : float, default=0.9
         With ``n_features_to_select=None``: take the smallest k that keeps this share of what
         plain PCA with as many components explains.
+    criterion : {"variance", "represent"}, default="variance"
+        What the features are chosen for. "variance": that the components, made of and measured on
+        them, explain the most variance; the papers' question. "represent": that the scores tell
+        the most of the variance of *all* features, by linear regression. docs/which_question.md
+        helps to choose; the attributes below say what differs.
+    ridge : float, optional
+        Of "represent": every chosen feature is taken to be measured with noise, of this share of
+        its variance. By default 1e-5, which only makes copies worth nothing; 0.1 chooses features
+        that hold up better on new samples when there are few.
     solver : str or method, default="auto"
         A name of the list below, or an object such as ``kspan.solvers.IPU(max_iter=50)``. "auto"
         gives the best value its budget allows, "exact" goes on until that is proved optimal. The
@@ -87,15 +96,35 @@ class FeatureSparsePCA(SparseProjection, FeatureSparseEstimator):
     ----------
     components_ : array of shape (n_components, n_features)
         Orthonormal rows, sorted by explained variance. Only the columns of the chosen features
-        are nonzero. The entry of largest size in each row is positive.
+        are nonzero. The entry of largest size in each row is positive. With "represent" the
+        combinations of the chosen features whose scores tell most: uncorrelated scores, each with
+        the variance that it tells of all features, as those of PCA have. Rows are not orthonormal
+        then, unless all features are chosen.
+    decoder_ : array of shape (n_components, n_features)
+        Only with "represent": orthonormal rows, the way back from scores to all features. The
+        entry of largest size in each row is positive.
     selected_features_ : array of shape (k,)
         Names of the chosen features, or their indices if the data has no names.
     explained_variance_ : array of shape (n_components,)
-        Sample variance (ddof=1) along each component.
+        Sample variance (ddof=1) along each component; with "represent" what each score tells of the
+        variance of all features.
     explained_variance_ratio_ : array of shape (n_components,)
-        The same as a share of the variance of all features.
+        The same as a share of the variance of all features. It is variance of the chosen
+        features alone; what it tells of the others is the next number.
+    represented_variance_ratio_ : float
+        Share of the variance of all features that the scores tell: what a linear regression of
+        every feature on the m scores gives back.
+    panel_variance_ratio_ : float
+        The same with all chosen features in the place of the scores; never less.
+    pca_variance_ratio_ : float or None
+        The most that m scores can tell: those of PCA on all features. None where data is costly to
+        read and no method has needed it.
+    effective_features_ : float
+        How many distinct signals the chosen features carry, from 1 (copies of each other) to their
+        number (uncorrelated): their number squared over the sum of their squared correlations.
     objective_ : float
-        ``explained_variance_.sum()``, in float64 whatever the data is.
+        ``explained_variance_.sum()``, in float64 whatever the data is. With "represent" the same
+        with the noise of `ridge`, so a little less; `certificate_` is about this number.
     objective_history_ : array
         Objective after every step of the solver.
     n_iter_ : int

@@ -71,7 +71,8 @@ class NonnegativeSparsePCA(LoadingsEstimator):
         1 - 1/n_features.
     explained_variance_ : (n_components,) array
         Adjusted variances, see `StiefelSparsePCA`.
-    explained_variance_ratio_, objective_, objective_history_, orthogonality_error_, \
+    explained_variance_ratio_, represented_variance_ratio_, panel_variance_ratio_, \
+pca_variance_ratio_, effective_features_, objective_, objective_history_, orthogonality_error_, \
 n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean_, scale_
         As in `StiefelSparsePCA`.
 

@@ -111,6 +111,9 @@ class StiefelSparsePCA(LoadingsEstimator):
         diagonal of R in ``XZ = QR`` divided by n - 1. Scores of sparse components are correlated,
         so that their plain variances would count the same variance more than once.
     explained_variance_ratio_ : the same by the total variance of the data
+    represented_variance_ratio_, panel_variance_ratio_, pca_variance_ratio_, effective_features_
+        What the scores, and the features that any component uses, tell of the variance of all
+        features: as in `FeatureSparsePCA`.
     objective_ : float
         ``explained_variance_.sum()``.
     objective_history_ : array

@@ -13,6 +13,7 @@ from kspan.problem.problems import (
 from kspan.problem.represent import RepresentProblem
 from kspan.problem.rules import RuledChoice
 from kspan.problem.shared_features import SharedFeatures
+from kspan.problem.shares import VarianceShares, shares_along, variance_shares
 from kspan.problem.solution import Candidate, LoadingsSolution, Solution, adjusted_variances
 
 __all__ = [
@@ -29,8 +30,11 @@ __all__ = [
     "SharedFeatures",
     "Solution",
     "StiefelProblem",
+    "VarianceShares",
     "adjusted_variances",
     "default_nonzero_coefs",
     "explained_at_least",
     "require_count",
+    "shares_along",
+    "variance_shares",
 ]

@@ -18,7 +18,7 @@ from kspan.problem.solution import Candidate
 
 # Noise of each chosen feature, as a share of its variance. Enough to make copies of a feature
 # worth nothing, and the numbers of a proof exact.
-RIDGE = 1e-6
+RIDGE = 1e-5
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -40,7 +40,7 @@ class RepresentProblem(SharedFeatures):
         k, with m ≤ k ≤ d; or all rules about the features at once, and then without the next two.
     include, exclude : sequences of int
         Features that must, and must not, be chosen; all are to be told in any case.
-    ridge : float, default=1e-6
+    ridge : float, default=1e-5
         ρ: every chosen feature is taken to be measured with noise, of this share of its variance.
         What is explained is then what a panel with such noise explains.
 
@@ -138,8 +138,8 @@ class RepresentProblem(SharedFeatures):
         these features explain more than the best. As
         :math:`|a_{ij}| \le \sqrt{a_{ii}a_{jj}}`, rounding moves an entry (p, q) of M by at most
         :math:`(2k+8)u\,s_ps_q` with :math:`s_p = \sum_i |w_{ip}|\sqrt{a_{ii} + noise_i}`, and what
-        A itself is off by, `Covariance.product_errors`, by :math:`2t_pt_q` with t made from these
-        in the same way; an entry of AW is off by those of its product.
+        A itself is off by, `Covariance.product_errors`, by :math:`(2 + ρ)t_pt_q` with t made from
+        these in the same way; an entry of AW is off by those of its product.
         """
         k, m, d = support.size, self.n_components, self.n_features
         W = weights
@@ -155,11 +155,11 @@ class RepresentProblem(SharedFeatures):
         M = W.T @ (covariance.submatrix(support) / scale) @ W + (W.T * noise) @ W
         s = np.abs(W).T @ np.sqrt(variances[support] + noise)
         t = np.abs(W).T @ np.sqrt(errors[support])
-        spread = (2 * k + 16) * UNIT * float(s @ s) + 3 * float(t @ t)
+        spread = (2 * k + 16) * UNIT * float(s @ s) + (3 + self.ridge) * float(t @ t)
         largest = float(np.linalg.eigvalsh((M + M.T) / 2)[-1]) * (1 + 8 * m * UNIT) + spread
         image = covariance.precise_product(placed(W, support, d)) / scale
         off = np.sqrt(errors.sum() * float(t @ t)) * (1 + 2 * d * UNIT)
         length = float(np.linalg.norm(image)) * (1 - 2 * (d + m) * UNIT) - off
         if not largest > 0 or length <= 0:
             return 0.0
-        return length**2 / largest * (1 - 8 * UNIT) * scale
+        return float(length**2 / largest * (1 - 8 * UNIT) * scale)

@@ -3,7 +3,7 @@
 What does not follow from the data, and is not checked, is said by `not_checked`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,21 +11,27 @@ import numpy as np
 from kspan.arrays import FloatArray, Index
 from kspan.choosing_k import BudgetPath, ComponentPath, SparsityPath
 from kspan.choosing_k.band import free_bounds, least_of_more, upper_band
+from kspan.choosing_k.criteria import asking
 from kspan.choosing_k.own_features import OwnFeatures
 from kspan.choosing_k.panel import Panel
 from kspan.covariance import Covariance
 from kspan.io import open_data
+from kspan.linalg.eigen import RESIDUAL_TOL
+from kspan.linalg.representing import DEPENDENT
 from kspan.linalg.rounding import UNIT
 from kspan.linalg.selection import placed
 from kspan.problem import (
     ElementSparseProblem,
     NonnegativeProblem,
     Patterns,
+    RepresentProblem,
     RowSparseProblem,
     RuledChoice,
     StiefelProblem,
     adjusted_variances,
     default_nonzero_coefs,
+    shares_along,
+    variance_shares,
 )
 from kspan.progress import Status, worst
 from kspan.proofs import Certificate, CertificateError, verify
@@ -62,6 +68,10 @@ BOUND_TOLERANCE = 1e-12
 
 # How the line begins that names what was not checked.
 NOT_CHECKED = "not checked"
+
+# Shares are measured again with so many times larger and smaller a limit on what adds nothing, if
+# need be; of the difference so much is rounding.
+NEARLY, SPREAD = 100.0, 1e-3
 
 # Variances of rounding size, relative to all that is explained.
 ROUNDING = 1e-12
@@ -112,7 +122,7 @@ class Check:
 
     def run(self, names: Sequence[str] | None) -> list[str]:
         """Check everything; return what was checked, and last what was not."""
-        done = [self.data(names), *self.components(), self.frame()]
+        done = [self.data(names), *self.components(), *self.shares(), self.frame()]
         self.share()
         done += self.certificates()
         if self.record.indefiniteness:
@@ -161,6 +171,8 @@ class Check:
         record, covariance = self.record, self.covariance
         W, support = record.loadings, record.support
         self.choice("support", support)
+        if record.tells_all:
+            return self.telling_scores()
         gram = W.T @ W
         orthonormal = record.estimator in ORTHONORMAL
         error = np.abs(gram - np.eye(self.m)) if orthonormal else np.abs(np.diagonal(gram) - 1)
@@ -196,6 +208,81 @@ class Check:
             f"the loadings are {kind}, on {support.size} features",
             f"they explain {objective / total:.4%} of the variance",
         ]
+
+    def telling_scores(self) -> list[str]:
+        """Scores that tell all features: uncorrelated, each with the variance that it explains."""
+        record, covariance, S = self.record, self.covariance, self.record.support
+        self.counts(record.loadings)
+        W = record.loadings.astype(np.float64)
+        image = covariance.matmat(W, S)
+        inside = W.T @ image[S]
+        self.axes(inside)
+        variances = np.diagonal(inside)
+        slack = 100 * self.loose * float(variances.max())
+        # The covariances with all features are as orthogonal, and as long, as PCA's are.
+        told = image.T @ image
+        off = np.abs(told - np.diag(variances**2)).max() / max(float(variances.max()), 1e-300)
+        need(off <= slack, "loadings: a score does not have the variance that it tells")
+        turned = image.max(axis=0) >= (1 - 100 * self.loose) * np.abs(image).max(axis=0)
+        need(turned.all(), "loadings: a component is turned")
+        floor = np.full(self.m, ROUNDING / TOLERANCE * float(variances.sum()))
+        self.agree("total_variance", record.total_variance, covariance.trace())
+        self.agree_all(
+            "explained_variance", record.explained_variance, variances, floor, self.loose
+        )
+        best = self.problem_at(int(S.size)).refit(S)
+        self.agree("objective", record.objective, best.objective, tol=self.loose)
+        if record.pca_variance is not None:
+            assert self.plain is not None
+            floor = np.full(self.m, 0.1 * self.plain[0])
+            self.agree_all("pca_variance", record.pca_variance, self.plain, floor)
+        share = float(variances.sum()) / covariance.trace()
+        return [
+            f"the scores are uncorrelated, and made of {S.size} features",
+            f"they tell {share:.4%} of the variance of all features",
+        ]
+
+    def shares(self) -> list[str]:
+        """What scores and chosen features tell of all features, and how much of it is the same."""
+        record = self.record
+        claimed = {
+            "represented_share": record.represented_share, "panel_share": record.panel_share,
+            "effective_features": record.effective_features,
+        }  # fmt: skip
+        if all(value is None for value in claimed.values()):
+            return []  # a file from before they were measured
+        follows = self.told_by(1.0)
+        if not self.within(claimed, [follows]):
+            # Whether a feature that is nearly a sum of others adds anything is a matter of
+            # rounding: what follows is between the numbers with it and without it.
+            others = [self.told_by(NEARLY), follows, self.told_by(1 / NEARLY)]
+            for name, value in claimed.items():
+                wrong = f"{name}: {value!r} was claimed, the data gives {follows[name]!r}"
+                need(self.within({name: value}, others), wrong)
+        return [
+            f"the scores tell {follows['represented_share']:.4%} of the variance of all features, "
+            f"the chosen features {follows['panel_share']:.4%}"
+        ]
+
+    def told_by(self, factor: float) -> dict[str, float]:
+        """Measure the loadings; by the factor more or fewer features depend on others."""
+        W = self.record.loadings.astype(np.float64)
+        found = variance_shares(self.covariance, self.record.support, W, factor * DEPENDENT)
+        return {
+            "represented_share": found.represented, "panel_share": found.panel,
+            "effective_features": found.effective_features,
+        }  # fmt: skip
+
+    def within(
+        self, claimed: Mapping[str, float | None], follows: Sequence[Mapping[str, float]]
+    ) -> bool:
+        """Say whether all numbers are among those that follow, up to rounding."""
+        for name, value in claimed.items():
+            found = [each[name] for each in follows]
+            slack = self.loose * max(found) + SPREAD * (max(found) - min(found))
+            if value is None or not min(found) - slack <= value <= max(found) + slack:
+                return False
+        return True
 
     @property
     def is_double(self) -> bool:
@@ -359,7 +446,7 @@ class Check:
     def kind(self) -> type:
         """The kind of problem that was fitted."""
         if self.record.is_row_sparse:
-            return RowSparseProblem
+            return RepresentProblem if self.record.tells_all else RowSparseProblem
         if self.record.is_joint:
             return StiefelProblem
         return NonnegativeProblem if self.record.estimator == NONNEGATIVE else ElementSparseProblem
@@ -479,6 +566,7 @@ class Check:
         asked, panel = self.record.parameters, self.panel
         forced: dict[str, Any] = {
             "include": asked["include"] or (), "exclude": asked["exclude"] or (),
+            "ask": asking(asked.get("criterion", "variance"), asked.get("ridge")),
         }  # fmt: skip
         if panel.is_plain:
             return panel.problem(self.covariance, self.m, k, **forced)
@@ -495,7 +583,10 @@ class Check:
         same = of == (PATH_OF[self.record.estimator], self.m, self.d)
         if isinstance(path, ComponentPath):
             same = same and path.disjoint == bool(self.record.parameters.get("disjoint"))
-        need(same, "path: of another problem")
+        ridge = getattr(self.problem_at(int(path.k[0])), "ridge", None) if same and (
+            self.record.is_row_sparse
+        ) else None  # fmt: skip
+        need(same and path.ridge == ridge, "path: of another problem")
         named = path.feature_names is None or path.feature_names == self.record.feature_names
         need(named, "path: other feature_names")
         assert self.plain is not None
@@ -505,7 +596,7 @@ class Check:
             return self.component_path(path)
         for proof in path.certificates:
             verify(self.problem_at(_size_of(proof)), proof)
-            self.told(proof, RowSparseProblem)
+            self.told(proof, self.kind)
         ks = [int(k) for k in path.k]
         uppers = upper_band(self.problem_at(ks[0]), ks, path.certificates)
         rows = zip(ks, path.supports, path.objective, path.upper, uppers, strict=True)
@@ -516,7 +607,65 @@ class Check:
             need(objective <= upper, f"path, k={k}: {objective!r} is above its bound {upper!r}")
             proved = np.isfinite(upper) and upper >= follows * (1 - BOUND_TOLERANCE)
             need(proved, f"path, k={k}: upper {upper!r} was claimed, only {follows!r} follows")
+        self.path_shares(
+            path,
+            lambda i: self.problem_at(ks[i]).refit(path.supports[i]).weights,
+            lambda i: self.turned(path.supports[i]),
+        )
         return f"the path holds at {len(ks)} numbers of features"
+
+    def path_shares(
+        self, path: SparsityPath, weights: Callable[[int], FloatArray],
+        doubt: Callable[[int], float],
+    ) -> None:  # fmt: skip
+        """What scores and features tell at every k, given loadings and how well these are known."""
+        claimed = {"represented": path.represented, "panel": path.panel}
+        if all(values is None for values in claimed.values()):
+            return  # a file from before they were measured
+        for name, values in claimed.items():
+            need(values is not None, f"path: {name} is missing")
+        loadings = [weights(i) for i in range(path.k.size)]
+        follows = [self.told_along(path, loadings, 1.0)]
+        wrong = self.wrong_shares(path, follows, doubt)
+        if wrong:  # beyond rounding, unless near copies are taken for copies, or not
+            follows += [self.told_along(path, loadings, by) for by in (NEARLY, 1 / NEARLY)]
+            wrong = self.wrong_shares(path, follows, doubt)
+        need(not wrong, wrong)
+
+    def wrong_shares(
+        self, path: SparsityPath, follows: list[dict[str, FloatArray]],
+        doubt: Callable[[int], float],
+    ) -> str:  # fmt: skip
+        """Return the first share of a path that is not among those that follow, in words."""
+        for name in ("represented", "panel"):
+            for i, k in enumerate(path.k):
+                claimed, found = getattr(path, name)[i], [each[name][i] for each in follows]
+                off = max(min(found) - claimed, claimed - max(found))
+                slack = self.loose + SPREAD * (max(found) - min(found))
+                if off > slack and (name == "panel" or off > slack + doubt(i)):
+                    return (
+                        f"path, k={k}: {name} {claimed!r} was claimed, the data gives {found[0]!r}"
+                    )
+        return ""
+
+    def told_along(
+        self, path: SparsityPath, loadings: list[FloatArray], factor: float
+    ) -> dict[str, FloatArray]:
+        """Measure the choices of a path; by the factor more or fewer features depend on others."""
+        found = shares_along(self.covariance, path.supports, loadings, factor * DEPENDENT)
+        return {"represented": found[0], "panel": found[1]}
+
+    def turned(self, support: Index) -> float:
+        """Return what the principal axes of a support may be turned by, for rounding.
+
+        Their residuals are 1e-8 of the largest eigenvalue, and so their angles that over the gap to
+        the next one. Where there is no gap, any axes will do.
+        """
+        if support.size <= self.m:
+            return 0.0
+        values = self.covariance.leading(self.m + 1, support).values
+        gap = float(values[-2] - values[-1])
+        return min(4 * RESIDUAL_TOL * float(values[0]) / gap, 1.0) if gap > 0 else 1.0
 
     def budgets(self, path: BudgetPath) -> str:
         """What other budgets buy, and what they could buy at most."""
@@ -572,6 +721,7 @@ class Check:
             need(objective <= upper, f"{what}: {objective!r} is above its bound {upper!r}")
             proved = np.isfinite(upper) and upper >= follows * (1 - BOUND_TOLERANCE)
             need(proved, f"{what}: upper {upper!r} was claimed, only {follows!r} follows")
+        self.path_shares(path, lambda i: path.loadings[i], lambda i: 0.0)
         return f"the path holds at {len(ks)} numbers of features"
 
     def path_problems(self, family: OwnFeatures, path: ComponentPath, place: int) -> list[Any]:

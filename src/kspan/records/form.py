@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 import numpy as np
 
 from kspan.choosing_k import BudgetPath, ComponentPath, SparsityPath, Stability
+from kspan.choosing_k.criteria import CRITERIA
 from kspan.choosing_k.panel import Panel
 from kspan.covariance.matrix import Psd
 from kspan.covariance.missing import RULES
@@ -55,6 +56,8 @@ PARAMETERS: dict[str, Any] = {
     "solver": str | dict[str, Any],
     "n_features_to_select": int | float | None,
     "explained_share": float,
+    "criterion": str,
+    "ridge": float | int | None,
     "include": list[int] | None,
     "exclude": list[int] | None,
     "groups": list[str | None] | None,
@@ -122,6 +125,9 @@ def require_form(record: "FitRecord") -> None:
         require_shape(name, getattr(record, name), shape)
     for name in ("total_variance", "objective"):
         need(np.isfinite(getattr(record, name)), f"{name}: not finite")
+    for name, most in (("represented_share", 1), ("panel_share", 1), ("effective_features", k)):
+        value = getattr(record, name)
+        need(value is None or 0 <= value <= most * (1 + 1e-9), f"{name}: not between 0 and {most}")
     require_length("feature_names", record.feature_names, d, "feature")
     require_length("sample_names", record.sample_names, s, "sample")
     require_parameters(record.parameters, d)
@@ -161,6 +167,7 @@ def require_parameters(asked: dict[str, Any], d: int) -> None:
     need(asked["covariance"] in (None, "precomputed"), "parameters: covariance is none")
     need(asked["missing"] in RULES, "parameters: missing is no rule")
     need(asked["psd"] in get_args(Psd), "parameters: psd is no rule")
+    need(asked.get("criterion", "variance") in CRITERIA, "parameters: criterion is none")
     for name in ("include", "exclude"):
         inside = all(0 <= place < d for place in asked.get(name) or [])
         need(inside, f"parameters: {name} names what is not a feature")
@@ -188,6 +195,10 @@ def require_path(path: SparsityPath, d: int, *, ruled: bool) -> None:
     t = path.k.size
     for name in ("k", "objective", "upper"):
         require_shape(f"path: {name}", getattr(path, name), (t,))
+    for name in ("represented", "panel"):
+        shares = getattr(path, name)
+        require_shape(f"path: {name}", shares, (t,))
+        need(shares is None or ((shares >= 0) & (shares <= 1)).all(), f"path: {name} is no share")
     need(t > 0 and (np.diff(path.k) > 0).all() and path.k[0] >= 1, "path: k does not rise")
     require_length("path: supports", path.supports, t, "number of features")
     shared = not isinstance(path, ComponentPath)

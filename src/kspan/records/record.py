@@ -62,6 +62,9 @@ class FitRecord:
     pca_variance : (m,) array or None
         What the components of plain PCA explain, for comparison.
     total_variance, objective : float
+    represented_share, panel_share, effective_features : float or None
+        What the scores, and all chosen features, tell of the variance of all features, and how many
+        distinct signals those are: see `kspan.problem.VarianceShares`. None in older files.
     history : (t,) array
         The objective as it went.
     n_iter, n_passes : int
@@ -119,6 +122,9 @@ class FitRecord:
     n_missing: int = 0
     indefiniteness: float = 0.0
     budget_path: BudgetPath | None = None
+    represented_share: float | None = None
+    panel_share: float | None = None
+    effective_features: float | None = None
     created: str = ""
     seconds: float | None = None
     version: int = field(default=VERSION)
@@ -127,6 +133,13 @@ class FitRecord:
     def n_components(self) -> int:
         """The number m of components."""
         return self.loadings.shape[1]
+
+    @property
+    def pca_share(self) -> float | None:
+        """What plain PCA with as many components tells of the variance of all features."""
+        if self.pca_variance is None or self.total_variance <= 0:
+            return None
+        return float(self.pca_variance.sum()) / self.total_variance
 
     @property
     def missing_share(self) -> float:
@@ -144,6 +157,11 @@ class FitRecord:
     def is_row_sparse(self) -> bool:
         """Whether all components share their features."""
         return self.estimator in ROW_SPARSE
+
+    @property
+    def tells_all(self) -> bool:
+        """Whether the features were chosen to tell the most about all features."""
+        return self.parameters.get("criterion") == "represent"
 
     @property
     def is_joint(self) -> bool:
@@ -338,6 +356,9 @@ class FitRecord:
             weights=covariance.weights_digest,
             n_missing=0 if covariance.missing is None else covariance.missing.count,
             indefiniteness=covariance.indefiniteness,
+            represented_share=estimator.represented_variance_ratio_,
+            panel_share=estimator.panel_variance_ratio_,
+            effective_features=estimator.effective_features_,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             seconds=seconds,
         )
@@ -423,10 +444,10 @@ class FitRecord:
     ) -> list[str]:
         """Check the record against the data; return what was checked, and last what was not.
 
-        Checked are the data itself, loadings, variances, centre, scales, scores, the share that was
-        asked for, certificates with their status, and the path with its bounds. How it was found
-        does not follow from the data, nor do the frequencies of `stability`: the last line, which
-        begins with "not checked", names all of that.
+        Checked are the data itself, loadings, variances, what they tell of all features, centre,
+        scales, scores, the share that was asked for, certificates with their status, and the path
+        with its bounds. How it was found does not follow from the data, nor do the frequencies of
+        `stability`: the last line, which begins with "not checked", names all of that.
 
         Parameters
         ----------

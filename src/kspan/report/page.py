@@ -116,6 +116,8 @@ def _words(record: FitRecord) -> dict[str, Any]:
         "record": record,
         "title": wording.title(record),
         "answer": wording.answer(record),
+        "told": wording.told(record),
+        "told_along": "" if record.path is None else wording.told_along(record.path),
         "scale": _scale(record),
         "asked": tables.asked(record),
         "columns": tables.csv_columns(record),

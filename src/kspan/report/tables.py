@@ -194,9 +194,11 @@ def _share(part: float, whole: float) -> str:
 
 def path_columns(record: FitRecord) -> list[str]:
     """Return the headings of the path: a limit and a gap, or the gaps of single components."""
-    if record.path is None or record.path.is_bounded:
-        return ["k", "found", "limit", "gap"]
-    return ["k", "found", *(f"gap of {name}" for name in component_names(record.n_components))]
+    path, bounds = record.path, ["limit", "gap"]
+    if path is not None and not path.is_bounded:
+        bounds = [f"gap of {name}" for name in component_names(record.n_components)]
+    told = [] if path is None or path.panel is None else ["scores tell", "features tell"]
+    return ["k", "found", *bounds, *told]
 
 
 def path_rows(record: FitRecord) -> list[list[str]]:
@@ -205,10 +207,15 @@ def path_rows(record: FitRecord) -> list[list[str]]:
     if path is None:
         return []
     columns = path.columns()
-    gaps = [values for name, values in columns.items() if name.startswith("gap")]
-    limits = [path.upper] if path.is_bounded else []
-    rows = zip(path.k, zip(path.objective, *limits, strict=True), np.array(gaps).T, strict=True)
-    return [[f"{k}", *map(number, values), *map(_gap, own)] for k, values, own in rows]
+    values = [path.objective, path.upper] if path.is_bounded else [path.objective]
+    gaps = [column for name, column in columns.items() if name.startswith("gap")]
+    told = [columns[name] for name in ("represented", "panel") if name in columns]
+    texts = [
+        *([number(value) for value in column] for column in values),
+        *([_gap(gap) for gap in column] for column in gaps),
+        *([percent(share) for share in column] for column in told),
+    ]
+    return [[f"{k}", *row] for k, *row in zip(path.k, *texts, strict=True)]
 
 
 def budget_rows(record: FitRecord) -> list[list[str]]:

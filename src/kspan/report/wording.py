@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from kspan.choosing_k import SparsityPath
 from kspan.figures.appearance import MINUS, one_line, shorten
 from kspan.progress import Status
 from kspan.proofs.check.certificate import OPTIMAL_GAP, Certificate
@@ -90,6 +91,9 @@ def hover(name: str) -> str:
     return "<br>".join(html.escape(line, quote=False) for line in lines)
 
 
+# Features with more distinct signals than this share of their number hardly repeat each other.
+ALL_DISTINCT = 0.9
+
 # A larger gap is called a weak proof.
 WEAK = 0.25
 
@@ -108,11 +112,32 @@ def title(record: FitRecord) -> str:
 
 def answer(record: FitRecord) -> list[str]:
     """Return what was found, what is proved about it, and what to know about the data."""
-    return [found(record), *proved(record), *record.remarks()]
+    return [question(record), found(record), *proved(record), *record.remarks()]
+
+
+def question(record: FitRecord) -> str:
+    """Say which question was answered."""
+    k, d, m = record.support.size, record.n_features, record.n_components
+    if record.tells_all:
+        scores = "one score" if m == 1 else f"{m} scores"
+        return (
+            f"Asked: which {count(k, 'feature')} tell the most about all {count(d, 'feature')}, by "
+            f"{scores} made of them?"
+        )
+    if record.is_row_sparse:
+        made = "a principal component" if m == 1 else f"{m} principal components"
+        return (
+            f"Asked: which {count(k, 'feature')} have the most variance of their own, in {made} "
+            "made of them and measured on them?"
+        )
+    sparse = "component" if m == 1 else f"{m} components"
+    return f"Asked: which {sparse} of few features each explain the most variance?"
 
 
 def found(record: FitRecord) -> str:
-    """Say how many features explain how much."""
+    """Say how many features explain, or tell, how much."""
+    if record.tells_all:
+        return _found_telling(record)
     k, d, m = record.support.size, record.n_features, record.n_components
     who = f"All {count(d, 'feature')}" if k == d else f"{k:,} of {count(d, 'feature')}"
     carry = "carries" if k == 1 else "carry"
@@ -128,6 +153,86 @@ def found(record: FitRecord) -> str:
     share = record.objective / record.total_variance
     of = "all" if share >= 1 - 1e-9 else percent(share)
     return f"{who} {carry} {of} of the variance of the data, with {count(m, 'component')}."
+
+
+def _found_telling(record: FitRecord) -> str:
+    """Say how much a choice tells of all features."""
+    k, d, m = record.support.size, record.n_features, record.n_components
+    scores, tell = ("One score", "tells") if m == 1 else (f"{m} scores", "tell")
+    who = f"all {count(d, 'feature')}" if k == d else f"{k:,} of {count(d, 'feature')}"
+    share = float(record.explained_variance.sum()) / record.total_variance
+    said = f"{scores} made of {who} {tell} {percent(share)} of the variance of all of them"
+    if record.pca_share is None:
+        return f"{said}."
+    return f"{said}; PCA on all of them would tell {percent(record.pca_share)}."
+
+
+def told(record: FitRecord) -> list[str]:
+    """Say what the scores and the chosen features tell of all features, and what is meant by it."""
+    k, d, m = record.support.size, record.n_features, record.n_components
+    if record.represented_share is None or record.panel_share is None:
+        return []
+    scores, tell = ("score", "tells") if m == 1 else (f"{m} scores", "tell")
+    everything = "the feature" if d == 1 else f"all {count(d, 'feature')}"
+    said = [
+        f"The {scores} {tell} {percent(record.represented_share)} of the variance of {everything}: "
+        f"so much of it a linear regression on the {scores} gives back."
+    ]
+    if record.pca_share is not None:
+        limit = "one score" if m == 1 else f"{m} scores"
+        said.append(
+            f"PCA on {everything} would tell {percent(record.pca_share)}, the most that {limit} "
+            "can."
+        )
+    if 1 < k < d:
+        together = f"All {k:,} chosen features" if k > 2 else "Both chosen features"
+        said.append(f"{together} together tell {percent(record.panel_share)}.")
+    if k > 1 and record.effective_features is not None:
+        who = "They" if k < d else f"The {k:,} features"
+        said.append(f"{who} carry {_distinct(record.effective_features, k)}.")
+    on_their_own = record.parameters.get("criterion", "variance") == "variance"
+    if on_their_own and record.total_variance > 0 and k < d:
+        said.append(_on_their_own(record))
+    return said
+
+
+def told_along(path: SparsityPath) -> str:
+    """Say what the columns of a path mean that are about all features."""
+    scores = "the score" if path.n_components == 1 else f"the {path.n_components} scores"
+    return (
+        f"Scores tell, features tell: the share of the variance of all "
+        f"{count(path.n_features, 'feature')} that a linear regression on {scores}, or on all "
+        "chosen features, gives back."
+    )
+
+
+def _distinct(signals: float, k: int) -> str:
+    """Say how many distinct signals features carry, and whether they tell the same."""
+    if signals < 1.05:
+        same = "both tell the same" if k == 2 else "all tell the same"
+    elif signals > ALL_DISTINCT * k:
+        same = "they differ" if k == 2 else "hardly any two tell the same"
+    else:
+        same = "some tell the same" if k > 2 else "they tell much of the same"
+    return f"{signals:.1f} distinct signals: {same}"
+
+
+def _on_their_own(record: FitRecord) -> str:
+    """Say what is meant by explained variance, beside what is told of all features."""
+    k, m, proofs = record.support.size, record.n_components, record.certificates
+    who = "The component explains" if m == 1 else "The components explain"
+    own = count(k, "chosen feature")
+    said = (
+        f"{who} {percent(record.objective / record.total_variance)} of all variance: that is "
+        f"variance on the {own} alone"
+    )
+    plain_choice = record.panel.is_plain and not (
+        record.parameters.get("include") or record.parameters.get("exclude")
+    )
+    proved_best = record.is_row_sparse and proofs and _is_optimal(proofs[0])
+    if proved_best and plain_choice and proofs[0].confidence == 1:
+        return f"{said}, and the most that {count(k, 'feature')} can have."
+    return f"{said}, which is what is maximised."
 
 
 def _each(record: FitRecord) -> str:
@@ -188,12 +293,20 @@ def _row_sparse(record: FitRecord) -> str:
         return "All are used, so there is nothing to choose."
     asked = record.parameters
     allowed = " that was allowed" if asked.get("include") or asked.get("exclude") else ""
+    verb, noise = ("tell", _noise(proof)) if record.tells_all else ("explain", "")
     if _is_optimal(proof):
-        claim = f"No other choice{of}{allowed} explains more"
+        claim = f"No other choice{of}{allowed} {verb}s more"
     else:
         more = at_most(_more(proof))
-        claim = f"No other choice{of}{allowed} can explain more than {more} more"
-    return f"{claim}: {_how_sure(record.certificates)}."
+        claim = f"No other choice{of}{allowed} can {verb} more than {more} more"
+    return f"{claim}{noise}: {_how_sure(record.certificates)}."
+
+
+def _noise(proof: Certificate) -> str:
+    """Say with what noise of the features a proof counts."""
+    if not proof.ridge:
+        return ""
+    return f", if each is measured with noise of {100 * proof.ridge:.2g}% of its variance"
 
 
 def _joint(record: FitRecord) -> str:

@@ -69,8 +69,10 @@ class Certificate(HasChoice):
     seconds : float
     history : (t, 3) array
         Seconds, lower and upper, as they went.
-    problem : {"row-sparse", "nonnegative", "orthogonal"}
+    problem : {"row-sparse", "nonnegative", "orthogonal", "represent"}
         The kind of problem that it is about.
+    ridge : float or None
+        Of "represent": the noise of each feature that both bounds count with.
     patterns : Patterns or None
         Of orthonormal components with supports of their own: how many features each may use. Then
         `support` has the features of all of them.
@@ -102,6 +104,7 @@ class Certificate(HasChoice):
     weights: FloatArray = field(default_factory=lambda: np.empty((0, 0)), repr=False)
     data_error: float = 0.0
     patterns: Patterns | None = field(default=None, repr=False)
+    ridge: float | None = None
     digest: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
@@ -152,7 +155,7 @@ class Certificate(HasChoice):
             raise ValueError(f"k={k} is fewer than the {self.include.size} features to include.")
         bounds = [path.upper_at(self.choice, k) for path in self.path]
         # More features never explain less, so the bound at k holds for all fewer.
-        if k <= self.n_features_to_select:
+        if k <= self.n_features_to_select or self.witness.any_size:
             bounds.append(self.upper)
         if not bounds:
             raise ValueError(

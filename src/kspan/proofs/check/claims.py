@@ -66,6 +66,11 @@ class Witness(Part, ABC):
         """The probability that the bound holds."""
         return 1.0
 
+    @property
+    def any_size(self) -> bool:
+        """Whether the bound holds for every number of features."""
+        return False
+
     def levels(self, problem: Problem) -> FloatArray:
         """Return, for every feature, a bound on all supports that have it, in the problem's units.
 

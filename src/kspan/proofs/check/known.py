@@ -265,7 +265,7 @@ def data_error(problem: Problem) -> tuple[float, float]:
 
 
 def data_scale(problem: Problem) -> float:
-    """Return the power of four at the size of the largest variance that may be chosen."""
+    """Return the power of four at the size of the largest variance that counts."""
     return unit_scale(_size(problem))
 
 
@@ -283,10 +283,12 @@ def checked_scale(problem: Problem, scale: float) -> float:
 
 
 def _size(problem: Problem) -> float:
-    """Return the largest variance that may be chosen, or that may hide in what looks constant."""
+    """Return the largest variance that counts, or that may hide in what looks constant."""
     covariance, choice = problem.covariance, problem.choice
-    size = float(covariance.diagonal()[choice.allowed].max(initial=0.0))
+    # All features are to be told, whether they may be chosen or not.
+    counts = choice.allowed | (problem.kind == "represent")
+    size = float(covariance.diagonal()[counts].max(initial=0.0))
     errors = covariance.entry_errors()
     # Of what a deflation has cancelled, entries are of the size of their errors.
-    hidden = errors if problem.nonnegative else errors[choice.allowed]
+    hidden = errors if problem.nonnegative else errors[counts]
     return max(size, float(hidden.max(initial=0.0)))

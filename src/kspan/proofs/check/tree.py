@@ -7,7 +7,9 @@ bound that follows is the largest of all pieces. No incumbent's value enters it.
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -105,50 +107,73 @@ class TreeWitness(Witness):
 
     def settled(self, lower: float) -> tuple[Index, Index]:
         """Return what the root's cuts settle; they bound all supports of the problem."""
-        nothing = np.empty(0, dtype=np.intp)
-        cuts = cuts_below(self.records[0].reductions, lower / self.scale)
-        fixed = np.concatenate([nothing, *(cut.fixed for cut in cuts)])
-        removed = np.concatenate([nothing, *(cut.removed for cut in cuts)])
-        return np.sort(fixed), np.sort(removed)
+        return settled_by_root(self.records, lower / self.scale)
+
+
+def settled_by_root(records: list[Record], lower: float) -> tuple[Index, Index]:
+    """Return the features that the root's cuts fix, and remove; `lower` in units of the tree."""
+    nothing = np.empty(0, dtype=np.intp)
+    cuts = cuts_below(records[0].reductions, lower)
+    fixed = np.concatenate([nothing, *(cut.fixed for cut in cuts)])
+    removed = np.concatenate([nothing, *(cut.removed for cut in cuts)])
+    return np.sort(fixed), np.sort(removed)
 
 
 @dataclass(frozen=True, eq=False)
-class _Place:
+class Place:
     """A node: the features that are left of the problem's, and the choice between them."""
 
     features: Index
     choice: Choice
 
-    def usable(self) -> "_Place":
+    def usable(self) -> "Place":
         """Go on with the features that can still be chosen."""
         left = self.choice.usable()
         if left.size == self.features.size:
             return self
-        return _Place(self.features[left], self.choice.on(left))
+        return Place(self.features[left], self.choice.on(left))
 
-    def without(self, removed: Index, fixed: Index) -> "_Place":
+    def without(self, removed: Index, fixed: Index) -> "Place":
         """Take features out, by their places, and fix others."""
         kept = np.delete(np.arange(self.features.size), removed)
-        return _Place(self.features[kept], self.choice.settled(fixed=fixed).on(kept))
+        return Place(self.features[kept], self.choice.settled(fixed=fixed).on(kept))
 
 
-class _Walk:
-    """Goes through a tree from its root; all numbers in units of the witness's scale."""
+class HasRecords(Protocol):
+    """A tree, whatever bounds its nodes."""
 
-    def __init__(self, problem: Problem, tree: TreeWitness):
-        self.problem, self.tree = problem, tree
-        self.m = problem.n_components
-        self.known = KnownMatrix.of(problem, np.arange(problem.n_features), tree.scale)
-        self.error = self.known.value_error(self.m, problem.choice)
-        self.error += self.known.uncertainty.ky_fan(self.m)
-        self.noise = self.known.uncertainty.noise(self.m, problem.choice)
+    @property
+    def records(self) -> list[Record]:
+        """Its nodes, the root first."""
+
+
+class TreeWalk(ABC):
+    """Goes through a tree from its root; all numbers in units of the witness's scale.
+
+    Attributes
+    ----------
+    problem, tree : what is claimed about what
+    noise : by how much claims of nodes may differ from what follows
+    """
+
+    problem: Problem
+    tree: HasRecords
+    noise: float
+
+    @abstractmethod
+    def bound(self, index: int, place: Place, what: str) -> Bound:
+        """Return the bound of a node by one of the witnesses."""
+
+    @abstractmethod
+    def enumerate(self, place: Place, what: str) -> float:
+        """Return a bound from all supports of a node."""
 
     def upper(self) -> float:
         """Return the largest bound of all pieces."""
         upper = -math.inf
         seen: set[int] = set()
         features = self.problem.choice.features
-        todo = [(0, _Place(features, self.problem.choice.on(features)))]
+        todo = [(0, Place(features, self.problem.choice.on(features)))]
         while todo:
             index, place = todo.pop()
             need(
@@ -161,7 +186,7 @@ class _Walk:
             todo.extend(children)
         return upper
 
-    def record(self, index: int, place: _Place) -> tuple[float, list[tuple[int, _Place]]]:
+    def record(self, index: int, place: Place) -> tuple[float, list[tuple[int, Place]]]:
         """Return the bound of what this record settles, and the children left to visit."""
         record, upper = self.tree.records[index], -math.inf
         if place.choice.is_empty:
@@ -179,16 +204,10 @@ class _Walk:
             return upper, self.children(index, place)
         return max(upper, self.leaf(record, place, f"node {index}")), []
 
-    def leaf(self, record: Record, place: _Place, what: str) -> float:
+    def leaf(self, record: Record, place: Place, what: str) -> float:
         """Return the bound of all supports of a node that is not split."""
         if record.kind == "void":
-            all_in = place.choice.at_most and bool(place.choice.forced.all())
-            need(
-                self.problem.nonnegative
-                and all_in
-                and has_no_interior_optimum(self.known.on(place.features)),
-                f"{what}: is not void",
-            )
+            need(self.is_void(place), f"{what}: is not void")
             return -math.inf
         if record.kind == "enumerated":
             value = self.enumerate(place, what)
@@ -199,7 +218,73 @@ class _Walk:
         follow(f"{what}, bound", value, record.bound, self.noise)
         return value
 
-    def bound(self, index: int, place: _Place, what: str) -> Bound:
+    def is_void(self, place: Place) -> bool:
+        """Whether no support of a node can be the best one."""
+        return False
+
+    def cut(self, reduction: Reduction, place: Place, what: str) -> tuple[Place, float]:
+        """Check one screening step; return the smaller node and the level of what went."""
+        d, forced = self.problem.n_features, place.choice.forced
+        bound = self.bound(reduction.witness, place, what)
+        removed = np.isin(place.features, feature_numbers(reduction.removed, d, f"{what}: removed"))
+        fixed = np.isin(place.features, feature_numbers(reduction.fixed, d, f"{what}: fixed"))
+        need(int(fixed.sum()) == reduction.fixed.size, f"{what}: fixes what is not allowed")
+        need(not (removed & (fixed | forced)).any(), f"{what}: removes a forced feature")
+        with_it, without = cut_levels(bound, place.choice)
+        level = max(
+            with_it[removed].max(initial=-math.inf),
+            without[fixed & ~forced].max(initial=-math.inf),
+        )
+        follow(f"{what}, level", float(level), reduction.level, self.noise)
+        return place.without(np.flatnonzero(removed), np.flatnonzero(fixed)), float(level)
+
+    def children(self, index: int, place: Place) -> list[tuple[int, Place]]:
+        """Check that two children cover a node; return them with their supports."""
+        what, records = f"node {index}", self.tree.records
+        need(len(records[index].children) == 2, f"{what}: must have two children")
+        first, second = records[index].children
+        need(
+            min(first, second) > 0 and max(first, second) < len(records),
+            f"{what}: a child is missing",
+        )
+        with_it, without = records[first], records[second]
+        need(
+            with_it.feature == without.feature and with_it.included and not without.included,
+            f"{what}: the children do not cover it",
+        )
+        need(with_it.parent == without.parent == index, f"{what}: a child has another parent")
+        split = np.flatnonzero(place.features == with_it.feature)
+        need(
+            split.size == 1 and not place.choice.forced[split[0]],
+            f"{what}: is split on a feature that is settled",
+        )
+        nothing = split[:0]
+        return [(first, place.without(nothing, split)), (second, place.without(split, nothing))]
+
+
+class _Walk(TreeWalk):
+    """The walk of a tree about components."""
+
+    tree: TreeWitness
+
+    def __init__(self, problem: Problem, tree: TreeWitness):
+        self.problem, self.tree = problem, tree
+        self.m = problem.n_components
+        self.known = KnownMatrix.of(problem, np.arange(problem.n_features), tree.scale)
+        self.error = self.known.value_error(self.m, problem.choice)
+        self.error += self.known.uncertainty.ky_fan(self.m)
+        self.noise = self.known.uncertainty.noise(self.m, problem.choice)
+
+    def is_void(self, place: Place) -> bool:
+        """See `TreeWalk.is_void`: a nonnegative vector has to use all that is forced."""
+        all_in = place.choice.at_most and bool(place.choice.forced.all())
+        return (
+            self.problem.nonnegative
+            and all_in
+            and has_no_interior_optimum(self.known.on(place.features))
+        )
+
+    def bound(self, index: int, place: Place, what: str) -> Bound:
         """Return the bound of a node by one of the witnesses."""
         need(0 <= index < len(self.tree.witnesses), f"{what}: there is no witness {index}")
         witness, d = self.tree.witnesses[index], self.problem.n_features
@@ -233,46 +318,7 @@ class _Walk:
         feature_numbers(shared[index].features, d, f"{what}: shared cones")
         return shared[index].on(features)
 
-    def cut(self, reduction: Reduction, place: _Place, what: str) -> tuple[_Place, float]:
-        """Check one screening step; return the smaller node and the level of what went."""
-        d, forced = self.problem.n_features, place.choice.forced
-        bound = self.bound(reduction.witness, place, what)
-        removed = np.isin(place.features, feature_numbers(reduction.removed, d, f"{what}: removed"))
-        fixed = np.isin(place.features, feature_numbers(reduction.fixed, d, f"{what}: fixed"))
-        need(int(fixed.sum()) == reduction.fixed.size, f"{what}: fixes what is not allowed")
-        need(not (removed & (fixed | forced)).any(), f"{what}: removes a forced feature")
-        with_it, without = cut_levels(bound, place.choice)
-        level = max(
-            with_it[removed].max(initial=-math.inf),
-            without[fixed & ~forced].max(initial=-math.inf),
-        )
-        follow(f"{what}, level", float(level), reduction.level, self.noise)
-        return place.without(np.flatnonzero(removed), np.flatnonzero(fixed)), float(level)
-
-    def children(self, index: int, place: _Place) -> list[tuple[int, _Place]]:
-        """Check that two children cover a node; return them with their supports."""
-        what, records = f"node {index}", self.tree.records
-        need(len(records[index].children) == 2, f"{what}: must have two children")
-        first, second = records[index].children
-        need(
-            min(first, second) > 0 and max(first, second) < len(records),
-            f"{what}: a child is missing",
-        )
-        with_it, without = records[first], records[second]
-        need(
-            with_it.feature == without.feature and with_it.included and not without.included,
-            f"{what}: the children do not cover it",
-        )
-        need(with_it.parent == without.parent == index, f"{what}: a child has another parent")
-        split = np.flatnonzero(place.features == with_it.feature)
-        need(
-            split.size == 1 and not place.choice.forced[split[0]],
-            f"{what}: is split on a feature that is settled",
-        )
-        nothing = split[:0]
-        return [(first, place.without(nothing, split)), (second, place.without(split, nothing))]
-
-    def enumerate(self, place: _Place, what: str) -> float:
+    def enumerate(self, place: Place, what: str) -> float:
         """Try all supports; when fewer features may be used, an eigenvalue bounds these too."""
         choice, best = place.choice, -math.inf
         if not place.features.size:

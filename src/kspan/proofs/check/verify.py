@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from kspan.problem import ElementSparseProblem
+from kspan.problem import ElementSparseProblem, RepresentProblem
 from kspan.progress import Status
 from kspan.proofs.check.certificate import OPTIMAL_GAP, Certificate
 from kspan.proofs.check.claims import (
@@ -18,7 +18,7 @@ from kspan.proofs.check.claims import (
     provable,
     reach,
 )
-from kspan.proofs.check.known import data_error
+from kspan.proofs.check.telling import TellingWitness, error_of
 
 
 def verify(
@@ -65,12 +65,13 @@ def verify(
         intact = certificate.compute_digest() == certificate.digest
         need(intact, "digest: the certificate was changed after it was made")
         lower = _lower(problem, certificate)
-        error, noise = data_error(problem)
+        error, noise = error_of(problem)
         reach("lower", lower, certificate.lower, noise)
         for number, path in enumerate(certificate.path):
             path.check(problem, f"path witness {number}")
         known = isinstance(witness, Witness)
         need(known, f"witness: unknown kind {type(witness).__name__}")
+        _about_the_same(problem, certificate)
         upper = witness.evaluate(problem)
         need(upper >= lower, f"upper: {upper!r} follows, but {lower!r} is reached")
         follow("upper", upper, certificate.upper)
@@ -115,6 +116,15 @@ def _same_problem(problem: Problem, certificate: Certificate) -> None:
     patterns, its_own = getattr(problem, "patterns", None), certificate.patterns
     same = its_own is None if patterns is None else patterns.same_as(its_own)
     need(same, "patterns: differ from the problem's")
+    ridge = getattr(problem, "ridge", None)
+    need(ridge == certificate.ridge, f"ridge: the problem's is {ridge}, not {certificate.ridge}")
+
+
+def _about_the_same(problem: Problem, certificate: Certificate) -> None:
+    """Require bounds on what is asked: what components explain, or what features tell."""
+    tells = isinstance(problem, RepresentProblem)
+    same = isinstance(certificate.witness, TellingWitness) == tells
+    need(same and not (tells and certificate.path), "witness: is about another question")
 
 
 def _lower(problem: Problem, certificate: Certificate) -> float:

@@ -13,7 +13,8 @@ from kspan.problem import Candidate, Choice, StiefelProblem
 from kspan.progress import Monitor, Status, relative_gap
 from kspan.proofs.check.certificate import OPTIMAL_GAP, Certificate
 from kspan.proofs.check.claims import CertificateError, Problem, Witness
-from kspan.proofs.check.known import KnownMatrix, data_error
+from kspan.proofs.check.known import KnownMatrix
+from kspan.proofs.check.telling import error_of
 from kspan.proofs.check.witnesses import PathWitness, TraceWitness
 
 # problem, scores of all features, which of them may be chosen, monitor -> a support; or loadings
@@ -116,7 +117,7 @@ class Proof:
     def certificate(self, level: str) -> Certificate:
         """Put the certificate together."""
         problem = self.problem
-        error, noise = data_error(problem)
+        error, noise = error_of(problem)
         lower, upper = max(self.lower - noise, 0.0), self.upper + noise
         status = self.monitor.stopped or (Status.TIME_LIMIT if self.hurried else Status.BOUNDED)
         if relative_gap(lower, upper) <= OPTIMAL_GAP:
@@ -130,5 +131,5 @@ class Proof:
             n_eigensolves=self.n_eigensolves, n_nodes=self.n_nodes, seconds=self.history[-1][0],
             history=np.array(self.history, dtype=np.float64), problem=problem.kind,
             weights=self.best.weights, data_error=error,
-            patterns=getattr(problem, "patterns", None),
+            patterns=getattr(problem, "patterns", None), ridge=getattr(problem, "ridge", None),
         )  # fmt: skip

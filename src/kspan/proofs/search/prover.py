@@ -35,6 +35,7 @@ from kspan.problem import (
     ElementSparseProblem,
     NonnegativeProblem,
     Patterns,
+    RepresentProblem,
     RowSparseProblem,
     StiefelProblem,
 )
@@ -54,6 +55,12 @@ from kspan.proofs.check.pattern_witnesses import (
 )
 from kspan.proofs.check.row_sums import MATRIX_LIMIT, AbsoluteRows, row_levels
 from kspan.proofs.check.screened import ScreenedWitness, rest_of
+from kspan.proofs.check.telling import (
+    KnownWhole,
+    RelaxedWitness,
+    about_telling,
+    is_scannable,
+)
 from kspan.proofs.check.tree import NodeWitness
 from kspan.proofs.check.witnesses import PathWitness
 from kspan.proofs.search.branch_and_bound import BranchAndBound
@@ -72,6 +79,15 @@ from kspan.proofs.search.proof import Heuristic, Proof
 from kspan.proofs.search.relaxation import Relaxation
 from kspan.proofs.search.row_search import prove_by_rows
 from kspan.proofs.search.team_relaxation import TeamsSnapshot
+from kspan.proofs.search.telling_search import (
+    TellingSearch,
+    can_relax,
+    prove_by_relaxation,
+    prove_by_samples_spectrum,
+    prove_by_scan,
+    prove_by_spectrum,
+    spectrum_witness,
+)
 from kspan.proofs.search.tree_state import Budgets, Keeper, TreeState
 from kspan.proofs.search.wide_search import prove_by_samples, prove_by_split
 from kspan.storage import digest, require_writable
@@ -160,7 +176,7 @@ class Prover(ABC):
         """Make the certificate."""
         if self.options.checkpoint is not None:
             require_writable(self.options.checkpoint)  # now, before any work is done
-        prove_by_trace(self.proof)
+        self.begin()
         # Lymphoma m=1, k=10 takes 110 s with two threads and 50 s with one.
         with self.proof.monitor.interruptible(), one_blas_thread():
             self.work(level)
@@ -172,6 +188,10 @@ class Prover(ABC):
             ):
                 self.keep_path(self.proof.known.on(self.choice.features), [])
         return self.proof.certificate(level)
+
+    def begin(self) -> None:
+        """Prove what is always there, and where every other bound starts."""
+        prove_by_trace(self.proof)
 
     def work(self, level: str) -> None:
         """Take the steps of a level, as long as there is something left to prove."""
@@ -679,7 +699,76 @@ class PatternProver(Prover):
         return None
 
 
+class RepresentProver(Prover):
+    """Proofs about features from which all others can be told."""
+
+    node_steps = NodeSteps  # not used: the nodes are those of `telling_search.py`
+
+    def begin(self) -> None:
+        """All variance, or what principal components explain where there is a spectrum."""
+        about_telling(self.problem)
+        prove_by_spectrum(self.proof, whole=True)
+
+    def plan(self, level: str) -> list[Step]:
+        """See `Prover.plan`."""
+        steps: list[Step] = [partial(self.spectrum, level)]
+        if level != "fast":
+            steps.append(partial(self.relaxed, level))
+        return steps
+
+    def spectrum(self, level: str) -> None:
+        """What m principal components explain."""
+        assert isinstance(self.problem, RepresentProblem)
+        if not spectrum_witness(self.problem).whole:
+            prove_by_spectrum(self.proof, whole=False)
+        elif level != "fast":
+            prove_by_samples_spectrum(self.proof)
+
+    def relaxed(self, level: str) -> None:
+        """The relaxation, and for exact proofs the search that fits the problem."""
+        proof, problem = self.proof, self.problem
+        assert isinstance(problem, RepresentProblem)
+        if not can_relax(proof):
+            return
+        known = KnownWhole.of(problem)
+        if not known.kappa > 0:
+            return
+        scans = level == "exact" and is_scannable(problem)
+        if scans and problem.choice.n_supports <= QUICK_SCAN:
+            prove_by_scan(proof, known)
+            return
+        root = prove_by_relaxation(proof, known)
+        if level == "tight" or self.is_done or proof.monitor.out_of_time():
+            return
+        if scans:
+            prove_by_scan(proof, known)
+        elif root is not None and (
+            # Nodes say no more than principal components do where the root does not, unless they
+            # are soon small.
+            isinstance(proof.witness, RelaxedWitness) or problem.choice.n_supports <= FEW_NODES
+        ):
+            TellingSearch(proof, known, root).run()
+
+    def keep_path(self, known: KnownMatrix, witnesses: list[NodeWitness]) -> None:
+        """There are no witnesses for other numbers of features, but for principal components."""
+
+    def lower_bound(self, known: KnownMatrix) -> float:
+        """See `Prover.lower_bound`."""
+        return self.proof.lower / known.scale
+
+    def path_factor(self, known: KnownMatrix, choice: Choice) -> Factor | None:
+        """See `Prover.path_factor`."""
+        return None
+
+
+# Supports that are looked through at once, before anything is relaxed: within a second.
+QUICK_SCAN = 1e9
+
+# Supports that a search gets through by trying them, whatever its bounds say.
+FEW_NODES = 300_000
+
 PROVERS: dict[type, type[Prover]] = {
+    RepresentProblem: RepresentProver,
     StiefelProblem: PatternProver,
     RowSparseProblem: RowSparseProver,
     NonnegativeProblem: NonnegativeProver,

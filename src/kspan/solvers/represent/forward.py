@@ -20,13 +20,16 @@ those of orthogonal least squares (Chen, Billings and Luo 1989).
 Differs from the papers in: noise of the features, rules about which of them go together.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from kspan.arrays import Index, Mask
 from kspan.linalg.machine import one_blas_thread
-from kspan.problem import Choice, RepresentProblem, Solution
+from kspan.linalg.selection import places_in
+from kspan.problem import Candidate, Choice, RepresentProblem, Solution
 from kspan.progress import Monitor, Status
 from kspan.solvers.method import RepresentMethod
 from kspan.solvers.represent.exploring import Growing, Target
@@ -102,3 +105,18 @@ def _free(choice: Choice, places: list[int]) -> Mask:
     if len(places) >= choice.size:
         free[:] = False
     return free
+
+
+def keep_growing(problem_at: Callable[[int], RepresentProblem], best: dict[int, Candidate]) -> None:
+    """Let no k tell less than the one before it: those features and more are a choice too."""
+    for before, k in pairwise(sorted(best)):
+        if best[k].objective < best[before].objective:
+            problem = problem_at(k)
+            pool = pool_of(problem)
+            start = places_in(best[before].support, pool.features)
+            if start is None or problem.choice.has_rules:
+                continue
+            places = grown(pool, first_target(problem, pool), Monitor("grow"), start)
+            found = problem.refit(pool.features[places])
+            if found.objective > best[k].objective:
+                best[k] = found
