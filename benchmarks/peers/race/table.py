@@ -133,7 +133,7 @@ def _representing(record: dict[str, Any], fair: dict[str, list[Row]]) -> str:
         '**kspan, `criterion="represent"`**', "k", f"{len(shares)} of {len(shares)}",
         _range([f"{share:.1%}" for share in sorted(shares)]),
         _range([f"{share:.1%}" for share in sorted(told)]),
-        _range([f"{_two_digits(time)}" for time in sorted(times)]), "no",
+        _range([f"{_two_digits(time)}" for time in sorted(times)]), "yes",
     ]  # fmt: skip
     return "| " + " | ".join(cells) + " |"
 
