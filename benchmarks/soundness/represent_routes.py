@@ -82,9 +82,7 @@ class TellingTruth:
         """Return all supports of up to k features that keep the rules, and what they tell."""
         sizes = range(asked.m, k + 1)
         every = (S for size in sizes for S in combinations(range(self.d), size))
-        return [
-            (np.array(S), self.values(S)[: asked.m].sum()) for S in every if asked.keeps(S, k)
-        ]
+        return [(np.array(S), self.values(S)[: asked.m].sum()) for S in every if asked.keeps(S, k)]
 
 
 class TellingTrial:
