@@ -234,7 +234,7 @@ def test_wide_certificates_pass_in_every_form():
 
 @pytest.mark.parametrize("kind", WITNESSES)
 def test_claims_that_do_not_follow(kind, branches):
-    X, problem, certificate = honest(kind)
+    _, problem, certificate = honest(kind)
     follows = certificate.witness.evaluate(problem)
     for changes in (
         {"upper": min(follows, certificate.upper) * (1 - 1e-6)},
