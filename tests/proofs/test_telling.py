@@ -170,6 +170,17 @@ def test_the_scan_finds_what_enumeration_finds(n_open, n_forced):
         assert best * (1 - 1e-9) <= witness.evaluate(problem) <= best * (1 + 1e-4)
 
 
+def test_a_scan_names_features_once_where_they_add_nothing():
+    A = np.diag([1.0, 0.0, 0.0, 0.0])
+    for k in (2, 3, 4):
+        problem = RepresentProblem(as_covariance(A, kind="covariance"), k, k, ridge=0.1)
+        found = scanned(KnownWhole.of(problem), problem, 0.0)
+        assert np.unique(found.support).size == k
+        certificate = certify(problem, solve(problem, random_state=0), "exact")
+        assert certificate.lower <= 1 / 1.1 <= certificate.upper
+        verify(problem, certificate)
+
+
 def test_what_a_feature_leaves():
     A = random_psd(np.random.default_rng(0), 6, "gaussian")
     noise = 0.1 * np.diagonal(A)
