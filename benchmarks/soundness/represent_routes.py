@@ -239,7 +239,7 @@ def forged_telling(trial: Trial) -> None:
 
 
 TELLING: dict[str, Route] = {
-    "represent fast": Route(partial(telling_at, level="fast"), 2),
+    "represent fast": Route(partial(telling_at, level="fast"), 2, True),
     "represent tight": Route(partial(telling_at, level="tight"), 2, True),
     "represent exact": Route(partial(telling_at, level="exact"), 2, True),
     "represent branches": Route(partial(telling_at, level="exact", few=2), 2, True),

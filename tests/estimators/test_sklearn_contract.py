@@ -50,6 +50,8 @@ def quick():
         FeatureSparsePCA(),
         FeatureSparsePCA(solver="ipu", scale=True),
         FeatureSparseSelector(solver_options=SMALL_BUDGET),
+        FeatureSparsePCA(criterion="represent", solver_options=SMALL_BUDGET),
+        FeatureSparseSelector(criterion="represent", certify="tight", solver_options=SMALL_BUDGET),
         StiefelSparsePCA(),
         StiefelSparsePCA(n_components=1, solver="deflation", scale=True),
         StiefelSparsePCA(n_components=1, solver="two-stage", n_features_to_select=1),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kspan import Certificate, RepresentProblem, RowSparseProblem, as_covariance, certify, solve
 from kspan.linalg.subset_scan import add_feature, scan_after
-from kspan.progress import Status
+from kspan.progress import Monitor, Status
 from kspan.proofs import CertificateError, verify
 from kspan.proofs.check.telling import (
     KnownWhole,
@@ -22,13 +22,17 @@ from kspan.proofs.check.telling import (
     TellingTreeWitness,
     scanned,
 )
+from kspan.proofs.check.tree import Place
 from kspan.proofs.check.witnesses import TraceWitness
 from kspan.proofs.search import telling_search
+from kspan.proofs.search.proof import Proof
+from kspan.proofs.search.prover import ProofOptions
+from kspan.solvers.registry import as_method
 from kspan.solving import prove_solution
 from tests.effort import examples
 from tests.proofs.forging import with_junk
 from tests.proofs.helpers import prove, random_psd
-from tests.telling import best_told, told, telling_problems
+from tests.telling import best_told, telling_problems, told
 
 LEVELS = ("fast", "tight", "exact")
 
@@ -120,10 +124,6 @@ def test_a_better_support_of_the_proof_takes_its_place():
     point = problem.refit(np.array(worst))
     poor = replace(poor, support=point.support, weights=point.weights,
                    explained_variance=point.variances)  # fmt: skip
-    from kspan.progress import Monitor
-    from kspan.proofs.search.prover import ProofOptions
-    from kspan.solvers.registry import as_method
-
     method = as_method(RepresentProblem, "forward", {})
     options = ProofOptions()
     better, certificate = prove_solution(problem, poor, method, "exact", Monitor("x"), options)
@@ -168,6 +168,17 @@ def test_the_scan_finds_what_enumeration_finds(n_open, n_forced):
         assert nothing.value * known.scale <= best * (1 + 1e-8)
         witness = ScanWitness(known.scale, 0.0)  # it finds the best whatever it asks for
         assert best * (1 - 1e-9) <= witness.evaluate(problem) <= best * (1 + 1e-4)
+
+
+def test_a_scan_names_features_once_where_they_add_nothing():
+    A = np.diag([1.0, 0.0, 0.0, 0.0])
+    for k in (2, 3, 4):
+        problem = RepresentProblem(as_covariance(A, kind="covariance"), k, k, ridge=0.1)
+        found = scanned(KnownWhole.of(problem), problem, 0.0)
+        assert np.unique(found.support).size == k
+        certificate = certify(problem, solve(problem, random_state=0), "exact")
+        assert certificate.lower <= 1 / 1.1 <= certificate.upper
+        verify(problem, certificate)
 
 
 def test_what_a_feature_leaves():
@@ -234,7 +245,7 @@ def test_wide_certificates_pass_in_every_form():
 
 @pytest.mark.parametrize("kind", WITNESSES)
 def test_claims_that_do_not_follow(kind, branches):
-    X, problem, certificate = honest(kind)
+    _, problem, certificate = honest(kind)
     follows = certificate.witness.evaluate(problem)
     for changes in (
         {"upper": min(follows, certificate.upper) * (1 - 1e-6)},
@@ -347,10 +358,6 @@ def test_what_is_proved_in_and_out(branches):
 def test_the_relaxation_is_that_of_cvxpy():
     """Y ≤ Y(z) = R(Diag(1/η) + R'R)⁻¹R' for δ = 0, by Schur complements."""
     cvxpy = pytest.importorskip("cvxpy")
-    from kspan.progress import Monitor
-    from kspan.proofs.check.tree import Place
-    from kspan.proofs.search.proof import Proof
-
     X = data(5, 5, seed=4)[:4]
     problem = RepresentProblem(as_covariance(X), 1, 2, ridge=0.2)
     known = KnownWhole.of(problem)

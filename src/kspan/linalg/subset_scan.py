@@ -72,6 +72,7 @@ def best_three(
             count += 1
     counts[0] += count * (count - 1) // 2
     best = 0.0
+    found[0], found[1] = order[first], order[first + 1]  # if none of them adds anything
     for x in range(count):
         i = names[x]
         kx, hx, wx, qx = kd[x], hd[x], w[x], q[x]

@@ -644,6 +644,8 @@ def _best_pair(
     bottom = k[:, None] * k - K[square] ** 2
     values = np.full(top.shape, -np.inf)
     above = np.triu(bottom > NOTHING * k[:, None] * k, 1)
+    if not above.any():
+        raise FloatingPointError("features may depend on each other: a ridge is needed")
     values[above] = top[above] / bottom[above]
     i, j = np.unravel_index(int(np.argmax(values)), values.shape)
     support = np.sort(np.append(forced, order[[i, j]]))
