@@ -82,7 +82,8 @@ def row(name: str, m: int, k: int, ridge: float, level: str) -> dict[str, Any]:
         "gap": certificate.gap, "gap to PCA": gap(best, pca),
         "status": certificate.status.value, "proved by": certificate.method,
         "fit s": fit_seconds, "proof s": seconds, "verify s": verified,
-        "tried": certificate.n_nodes, "supports": float(comb(covariance.n_features, k)),
+        "tried": certificate.n_nodes,
+        "supports": float(comb(covariance.n_features, k)) if k <= 6 else None,
         "below best": gap(found, max(best, found)),
     }  # fmt: skip
 
@@ -107,7 +108,7 @@ Pitprops is the published correlations, the other data is as it is stored and ce
 where that is said. `told` and `at most` are shares of the variance of all features, both with the
 row's ridge: noise of each chosen feature, as a share of its variance. `PCA` is what m principal
 components of everything tell. `tried` is the number of supports that a scan tried, or of nodes, of
-all `supports` of k features. Each proof has {SECONDS:.0f} s, with one thread. `below best` is how
+all `supports` of k features (given up to k = 6). Each proof has {SECONDS:.0f} s, with one thread. `below best` is how
 far `auto` is below the best that the proof found on its way. Every certificate was checked by
 `verify` in the same run.
 """
