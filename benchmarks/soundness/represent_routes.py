@@ -29,7 +29,7 @@ from kspan.solving import prove_point
 RIDGES = (1e-5, 1e-5, 1e-3, 0.1, 30.0, 0.0)
 
 # Without a ridge: below this share a feature adds nothing that the oracle can tell from rounding.
-DEPENDENT = np.longdouble("1e-13")
+DEPENDENT = np.longdouble("1e-8")
 
 
 class TellingTruth:

@@ -342,6 +342,12 @@ def test_the_command_prints_its_seed_and_its_counts(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_features_that_tell_under_rules_that_end_a_greedy_choice():
+    data = np.array([[0.2, -2.0, -2.0, -2.0, 2.0], [0.1, -0.4, 0.5, -2.0, -4.0]])
+    found = examine(Case("dense", data, m=3, k=3), "represent rules", 1790581277)
+    assert not found.wrong
+
+
 # --- the committed table
 
 

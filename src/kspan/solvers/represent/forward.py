@@ -96,7 +96,10 @@ def grown(pool: Pool, target: Target, monitor: Monitor, start: Index | None = No
     chosen = np.sort(np.array(growing.places, dtype=np.intp))
     if choice.objection(chosen) is None:
         return chosen
-    return choice.settled(fixed=chosen).select(np.maximum(growing.gains(), 0.0))
+    try:
+        return choice.settled(fixed=chosen).select(np.maximum(growing.gains(), 0.0))
+    except ValueError:  # rules leave too few to go with these
+        return pool.choice.select(pool.variances)
 
 
 def _free(choice: Choice, places: list[int]) -> Mask:
