@@ -160,7 +160,12 @@ FORMULAS = {
     "Every component has features of its own": ["solvers.elementsparse"],
     "Orthonormal components": ["solvers.stiefel"],
     "No negative loadings": ["solvers.nonnegative"],
-    "What methods share": ["solvers.one_by_one", "solvers.penalty_search", "solvers.loop"],
+    "What methods share": [
+        "solvers.insertions",
+        "solvers.one_by_one",
+        "solvers.penalty_search",
+        "solvers.loop",
+    ],
     "Paths and proofs": ["choosing_k", "proofs.check", "proofs.search"],
 }
 ABOUT_FORMULAS = """

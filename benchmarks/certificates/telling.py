@@ -108,9 +108,9 @@ Pitprops is the published correlations, the other data is as it is stored and ce
 where that is said. `told` and `at most` are shares of the variance of all features, both with the
 row's ridge: noise of each chosen feature, as a share of its variance. `PCA` is what m principal
 components of everything tell. `tried` is the number of supports that a scan tried, or of nodes, of
-all `supports` of k features (given up to k = 6). Each proof has {SECONDS:.0f} s, with one thread. `below best` is how
-far `auto` is below the best that the proof found on its way. Every certificate was checked by
-`verify` in the same run.
+all `supports` of k features (given up to k = 6). Each proof has {SECONDS:.0f} s, with one thread.
+`below best` is how far `auto` is below the best that the proof found on its way. Every certificate
+was checked by `verify` in the same run.
 """
 
 if __name__ == "__main__":

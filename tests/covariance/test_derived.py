@@ -199,7 +199,7 @@ CHECKS = {
         "diagonal", "trace", "matmat", "submatrix", "submatrices", "columns", "restrict",
         "products_within",
     },
-    check_eigenpairs: {"leading", "leading_if_cheap", "has_matrix"},
+    check_eigenpairs: {"leading", "leading_if_cheap"},
     check_samples: {"has_samples", "scores", "row_blocks"},
     check_factor: {"is_wide", "sample_factor", "sample_gram"},
     check_dense_copy: {"densified"},

@@ -187,11 +187,6 @@ class DataCovariance(Covariance):
         """The roots of the weights."""
         return None if self.weights is None else self.weights.roots
 
-    @property
-    def has_matrix(self) -> bool:
-        """Whether A is formed."""
-        return self._gram is not None
-
     def diagonal(self) -> FloatArray:
         """Return the variances."""
         return self._variances

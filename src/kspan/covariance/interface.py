@@ -220,14 +220,9 @@ class Covariance(ABC):
         return self._pairs.truncate(m)
 
     def leading_if_cheap(self, m: int) -> EigenPairs | None:
-        """Return the m leading eigenpairs; None if they would take passes over the data."""
+        """Return the m leading eigenpairs; None if they are not at hand and reads are costly."""
         at_hand = self._pairs is not None and self._pairs.values.size >= m
-        return self.leading(m) if at_hand or self.has_matrix else None
-
-    @property
-    def has_matrix(self) -> bool:
-        """Whether products with A take no pass over the data."""
-        return self.kind == "covariance"
+        return self.leading(m) if at_hand or not self.reads_are_costly else None
 
     @abstractmethod
     def _leading(self, m: int) -> EigenPairs:

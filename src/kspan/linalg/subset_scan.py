@@ -22,6 +22,9 @@ from kspan.linalg.machine import compiled
 # What is left of a feature is nothing, below this share of its variance and noise.
 NOTHING = 1e-13
 
+# More than rounding takes from the norm of what is left, of features that are nearly copies.
+MARGIN = 1e-6
+
 
 @compiled
 def add_feature(
@@ -41,7 +44,7 @@ def add_feature(
             h = H[i, j] - wi * q[j] - qi * w[j] + s * wi * w[j]
             H1[i, j] = h
             total += h * h
-    return s, total**0.25 * (1 + 1.2e-16 * n * n)
+    return s, total**0.25 * (1 + MARGIN)
 
 
 @compiled
@@ -115,7 +118,7 @@ def scan_after(
     for i in range(n):
         for j in range(n):
             total += H[i, j] * H[i, j]
-    leading[0] = total**0.25 * (1 + 1.2e-16 * n * n)
+    leading[0] = total**0.25 * (1 + MARGIN)
     found = np.zeros(2, dtype=np.int64)
     value = 0.0
     level = 0

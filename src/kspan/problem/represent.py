@@ -112,7 +112,11 @@ class RepresentProblem(SharedFeatures):
             X = X / np.sqrt(scale)
             K, H = X.T @ X, X.T @ (self.sample_gram @ X)
         else:
-            C = covariance.columns(support) / scale
+            if covariance.dtype == np.float64:
+                C = covariance.columns(support) / scale
+            else:  # products of float32 data have seven digits
+                one_each = placed(np.eye(support.size), support, self.n_features)
+                C = covariance.precise_product(one_each) / scale
             K, H = C[support], C.T @ C
         K = (K + K.T) / 2
         K[np.diag_indices_from(K)] += self.noise()[support] / scale

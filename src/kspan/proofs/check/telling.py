@@ -77,6 +77,9 @@ MAX_IN_MATRIX = 2500
 # lost.
 SMALLEST_VARIANCE = 1e-140
 
+# Of a value that is claimed, as room.
+ROOM = 2e-8
+
 # Of two features one is a copy, when this share of their variances is left.
 NOTHING = 1e-13
 
@@ -472,7 +475,9 @@ class _TellingWalk(TreeWalk):
         self.problem, self.tree, self.m = problem, tree, problem.n_components
         self.known = KnownWhole.of(problem, tree.scale)
         self.slack = self.known.slack(self.m, problem.choice)
-        self.noise = telling_error(problem)[1] / tree.scale
+        # Nothing is read from what nodes claim, so there may be room.
+        total = float(self.known.variances.sum())
+        self.noise = telling_error(problem)[1] / tree.scale + 1e-6 * total
         self.parts: dict[int, tuple[float, FloatArray]] = {}
 
     def bound(self, index: int, place: Place, what: str) -> Bound:
@@ -669,6 +674,13 @@ def telling_error(problem: RepresentProblem) -> tuple[float, float]:
     return error, 2 * error + 64 * own * float(variances.sum())
 
 
-def error_of(problem: Problem) -> tuple[float, float]:
-    """Return how well the data behind a problem is known, and the room that claims have for it."""
-    return telling_error(problem) if isinstance(problem, RepresentProblem) else data_error(problem)
+def error_of(problem: Problem, value: float) -> tuple[float, float]:
+    """Return how well the data behind a problem is known, and the room that claims have for it.
+
+    Near copies make more of a rounding error than `telling_error` has room for: so much of the
+    value that is claimed comes on top.
+    """
+    if not isinstance(problem, RepresentProblem):
+        return data_error(problem)
+    error, noise = telling_error(problem)
+    return error, noise + ROOM * max(value, 0.0)

@@ -65,7 +65,7 @@ def verify(
         intact = certificate.compute_digest() == certificate.digest
         need(intact, "digest: the certificate was changed after it was made")
         lower = _lower(problem, certificate)
-        error, noise = error_of(problem)
+        error, noise = error_of(problem, certificate.lower)
         reach("lower", lower, certificate.lower, noise)
         for number, path in enumerate(certificate.path):
             path.check(problem, f"path witness {number}")

@@ -117,7 +117,7 @@ class Proof:
     def certificate(self, level: str) -> Certificate:
         """Put the certificate together."""
         problem = self.problem
-        error, noise = error_of(problem)
+        error, noise = error_of(problem, self.lower)
         lower, upper = max(self.lower - noise, 0.0), self.upper + noise
         status = self.monitor.stopped or (Status.TIME_LIMIT if self.hurried else Status.BOUNDED)
         if relative_gap(lower, upper) <= OPTIMAL_GAP:

@@ -3,7 +3,8 @@ r"""Forward selection: one feature after the other, each the one that tells most
 With as many components as features (m = k) the next feature is the one that adds most to the
 variance of all features that those chosen explain by linear regression:
 
-    j = argmax ‖A'_j‖² / (a'_jj + noise_j),    A' = A - A_:S (A_SS + noise)⁻¹ A_S:
+.. math:: j = \arg\max \|A'_j\|^2 / (a'_{jj} + noise_j), \qquad
+          A' = A - A_{:S} (A_{SS} + noise)^{-1} A_{S:}
 
 With fewer components it is the one that adds most to what is explained of the m leading principal
 components, as nobody can tell more with m scores than these do.
