@@ -377,3 +377,22 @@ def test_the_relaxation_is_that_of_cvxpy():
     target = cvxpy.Maximize(cvxpy.trace(known.gram @ Y))
     best = cvxpy.Problem(target, rows).solve(solver="CLARABEL")
     assert best * (1 - 1e-6) <= found.bound.value <= best * (1 + 1e-3)
+
+
+def test_a_given_matrix_that_is_no_covariance_by_rounding_needs_a_ridge():
+    """Found by the fuzzer: its determinant is -5e-18, and two features tell more than its trace."""
+    A = np.array(
+        [
+            [0.3282218014218621, -0.6581041496797063, 0.20361291443317703],
+            [-0.6581041496797063, 1.319538771830219, -0.40799960495924215],
+            [0.20361291443317703, -0.40799960495924215, 0.19352242205258383],
+        ]
+    )
+    covariance = as_covariance(A, kind="covariance")
+    bare = RepresentProblem(covariance, 2, 2, ridge=0.0)
+    with pytest.raises(CertificateError, match="without a ridge"):
+        certify(bare, solve(bare, random_state=0))
+    problem = RepresentProblem(covariance, 2, 2)
+    certificate = certify(problem, solve(problem, random_state=0), "exact")
+    verify(problem, certificate)
+    assert certificate.upper >= 1.8412829953046654 * (1 - 1e-4)

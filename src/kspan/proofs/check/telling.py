@@ -127,8 +127,13 @@ class KnownWhole:
     allowed: Mask
 
     @classmethod
-    def of(cls, problem: RepresentProblem, scale: float | None = None) -> "KnownWhole":
-        """Take it from a problem: from few samples, or from a matrix of up to 5000 features."""
+    def of(
+        cls, problem: RepresentProblem, scale: float | None = None, *, with_delta: bool = True
+    ) -> "KnownWhole":
+        """Take it from a problem: from few samples, or from a matrix of up to 5000 features.
+
+        Without its delta if nobody needs it: that takes a spectrum.
+        """
         problem = about_telling(problem)
         covariance = problem.covariance
         n, d = covariance.n_samples or 0, covariance.n_features
@@ -152,7 +157,8 @@ class KnownWhole:
             errors = errors + off * variances
             places = np.flatnonzero(allowed & (variances > 0))
             # What R'R is off by is at most so much in norm, in units of the variances.
-            delta = max(_smallest_correlation(A, places) - places.size * off, 0.0)
+            if with_delta:
+                delta = max(_smallest_correlation(A, places) - places.size * off, 0.0)
         # What looks smaller than it is by its error has less noise than it seems.
         noise = problem.ridge * np.maximum(variances - 2 * errors, 0.0) * (1 - 4 * UNIT)
         return cls(R, scale, variances, noise, errors, delta, problem.ridge, allowed)
@@ -274,6 +280,8 @@ class SpectrumWitness(TellingWitness):
         problem = about_telling(problem)
         covariance, m, d = problem.covariance, problem.n_components, problem.n_features
         scale = data_scale(problem)
+        if covariance.psd_slack().any():
+            return self._of_given(problem, scale)
         errors = covariance.entry_errors() / scale
         total = float((np.maximum(covariance.diagonal(), 0.0) / scale + errors).sum())
         total *= 1 + (d + 8) * UNIT
@@ -291,6 +299,27 @@ class SpectrumWitness(TellingWitness):
         # The error's norm is at most the sum of r, and m eigenvalues move by that.
         value += m * float(errors.sum()) * (1 + (d + 8) * UNIT)
         return min(value, total) * scale
+
+    def _of_given(self, problem: RepresentProblem, scale: float) -> float:
+        """Bound what a given matrix has, which may lack positive semidefiniteness by rounding.
+
+        Features that nearly depend on each other make much of that: there no m scores of the matrix
+        tell more than its principal components only up to what A is known for.
+        """
+        known = KnownWhole.of(problem, scale, with_delta=problem.ridge == 0)
+        m, choice = problem.n_components, problem.choice
+        if not known.kappa > 0:
+            raise CertificateError(
+                "witness: nothing is proved of a covariance whose features depend on each other, "
+                "without a ridge"
+            )
+        d = problem.n_features
+        value = float(known.variances.sum() + known.errors.sum()) * (1 + (d + 8) * UNIT)
+        if not self.whole:
+            rank = min(m, len(known.gram))
+            spectral = top_eigenvalue_sum(known.gram, rank) + m * known.gram_error
+            value = min(value, spectral)
+        return known.slack(m, choice).above(value) * scale
 
 
 # Rows and columns of a matrix of all samples: 1.2 GB.
