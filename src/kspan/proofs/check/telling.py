@@ -306,7 +306,12 @@ class SpectrumWitness(TellingWitness):
         Features that nearly depend on each other make much of that: there no m scores of the matrix
         tell more than its principal components only up to what A is known for.
         """
-        known = KnownWhole.of(problem, scale, with_delta=problem.ridge == 0)
+        try:
+            known = KnownWhole.of(problem, scale, with_delta=problem.ridge == 0)
+        except FloatingPointError as error:
+            raise CertificateError(
+                f"witness: nothing is proved of a covariance like this ({error})"
+            ) from None
         m, choice = problem.n_components, problem.choice
         if not known.kappa > 0:
             raise CertificateError(
