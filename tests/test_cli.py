@@ -60,7 +60,7 @@ def test_fit_shows_features_and_a_proof(wine_csv):
     said = " ".join(result.output.split())
     assert "The 2 scores tell 47.4% of the variance of all 13 features: so much of it a" in said
     assert "PCA on all 13 features would tell 55.4%, the most that 2 scores can." in said
-    assert "All 4 chosen features together tell 50.8%." in said
+    assert "All 4 chosen features, each as a predictor, tell 50.8%." in said
 
 
 def test_json_is_all_there_is_on_standard_output(wine, wine_csv):

@@ -24,7 +24,7 @@ from kspan.proofs.check.telling import (
 )
 from kspan.proofs.check.tree import Place
 from kspan.proofs.check.witnesses import TraceWitness
-from kspan.proofs.search import telling_search
+from kspan.proofs.search import prover, telling_search
 from kspan.proofs.search.proof import Proof
 from kspan.proofs.search.prover import ProofOptions
 from kspan.solvers.registry import as_method
@@ -199,6 +199,20 @@ def test_what_a_feature_leaves():
 
 
 # --- verify
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_tiny(monkeypatch):
+    """Small problems are proved to the end at any level; here the steps are looked at."""
+    monkeypatch.setattr(prover, "TINY", 0)
+
+
+def test_small_problems_are_proved_to_the_end(monkeypatch):
+    monkeypatch.setattr(prover, "TINY", 5000)
+    problem = RepresentProblem(as_covariance(data()), 2, 4)
+    certificate = certify(problem, solve(problem, random_state=0), "tight")
+    assert certificate.status is Status.OPTIMAL
+    verify(problem, certificate)
 
 
 def honest(kind):

@@ -15,15 +15,15 @@ import pytest
 from plotly.offline import get_plotlyjs
 from sklearn.datasets import load_wine
 
-from kspan import StiefelSparsePCA
+from kspan import FeatureSparsePCA, StiefelSparsePCA
 from kspan.figures.appearance import DARK, LIGHT
 from kspan.progress import Status
 from kspan.proofs.check.net_bound import NetWitness
 from kspan.records import FitRecord
 from kspan.report import page, render, require_extras, tables, wording, write_report
 from kspan.report.charts import charts
+from kspan.report.wording import answer as whole_answer
 from kspan.report.wording import (
-    answer,
     at_least,
     at_most,
     hover,
@@ -87,6 +87,36 @@ def with_proof(record: FitRecord, **changed: object) -> FitRecord:
     return replace(
         record, certificates=[replace(proof, digest="", **changed) for proof in record.certificates]
     )
+
+
+def answer(record):
+    """What was found and proved, without the question that comes first."""
+    return whole_answer(record)[1:]
+
+
+def test_the_question_comes_first() -> None:
+    assert whole_answer(samples.cancer())[0] == (
+        "Asked: which 12 features have the most variance of their own, in 3 principal components "
+        "made of them and measured on them?"
+    )
+    assert whole_answer(samples.stiefel())[0].startswith("Asked: which ")
+
+
+def test_features_that_tell_all_others() -> None:
+    wine = load_wine(as_frame=True).data
+    model = FeatureSparsePCA(
+        2, 3, scale=True, criterion="represent", certify="exact", random_state=0
+    ).fit(wine)
+    record = FitRecord.from_estimator(model, wine)
+    assert whole_answer(record) == [
+        "Asked: which 3 features tell the most about all 13 features, by 2 scores made of them?",
+        "2 scores made of 3 of 13 features tell 49.6% of the variance of all of them; PCA on all "
+        "of them would tell 55.4%.",
+        "No other choice of 3 features tells more, if each is measured with noise of 0.001% of its "
+        "variance: proved.",
+    ]
+    assert "told, 89.5%" in render(record)
+    record.verify(wine)
 
 
 def test_optimal() -> None:
@@ -516,8 +546,8 @@ def test_what_is_told_of_all_features_is_explained() -> None:
         "The 2 scores tell 38.0% of the variance of all 2,308 features: so much of it a linear "
         "regression on the 2 scores gives back.",
         "PCA on all 2,308 features would tell 41.0%, the most that 2 scores can.",
-        "All 5 chosen features together tell 52.0%.",
-        "They carry 3.1 distinct signals: some tell the same.",
+        "All 5 chosen features, each as a predictor, tell 52.0%.",
+        "They carry 3.1 of at most 5 distinct signals: some tell the same.",
         "The components explain 1.6% of all variance: that is variance on the 5 chosen features "
         "alone, which is what is maximised.",
     ]
@@ -530,7 +560,8 @@ def test_what_is_told_of_all_features_is_explained() -> None:
 
 
 def test_only_what_is_proved_is_called_the_most() -> None:
-    best, rest = "and the most that 5 features can have.", "which is what is maximised."
+    best = "and no other 5 features have more in 2 components."
+    rest = "which is what is maximised."
     proved = samples.wine(certify="exact")
     assert wording.told(proved)[-1].endswith(best)
     assert wording.told(samples.wine())[-1].endswith(rest)
@@ -538,7 +569,7 @@ def test_only_what_is_proved_is_called_the_most() -> None:
     assert wording.told(forced)[-1].endswith(rest)
     assert wording.told(samples.stiefel())[-1].endswith(rest)
     everything = wording.told(samples.wine(n_features_to_select=13))
-    assert not any("alone" in line or "together" in line for line in everything)
+    assert not any("alone" in line or "predictor" in line for line in everything)
     assert everything[-1].startswith("The 13 features carry")
 
 
@@ -554,4 +585,4 @@ def test_only_what_is_proved_is_called_the_most() -> None:
     ],
 )
 def test_distinct_signals(signals, k, same) -> None:
-    assert wording._distinct(signals, k) == f"{signals:.1f} distinct signals: {same}"
+    assert wording._distinct(signals, k) == f"{signals:.1f} of at most {k} distinct signals: {same}"

@@ -132,6 +132,11 @@ def print_fit(record: "FitRecord", files: dict[str, str]) -> None:
     console.print()
     for line in verdict(record):
         console.print(Text(line))
+    if record.is_row_sparse and not record.tells_all and record.support.size < record.n_features:
+        console.print(
+            Text("For features that tell the most about all others: --criterion represent."),
+            style="dim",
+        )
     for what, place in files.items():
         console.print(Text(f"{what}: {place}"))
     if record.seconds is not None:
@@ -151,18 +156,19 @@ def verdict(record: "FitRecord") -> list[str]:
         ]
     lines = []
     for j, proof in enumerate(record.certificates):
+        best = "the best possible"
         what = "Choice:"
+        if record.tells_all:
+            what, best = "Choice: tells", "what the best one could tell"
         if not record.is_row_sparse:
             # The table has other numbers: what components share is left out there.
             about = record.proof_is_about(j)
             of = "" if record.is_joint and record.n_components > 1 else "variance "
             what = f"{about[0].upper()}{about[1:]}: {of}{proof.lower:.5g},"
         if proof.status.value == "optimal":
-            line = f"{what} proved optimal."
+            line = f"{what.removesuffix(' tells')} proved optimal."
         else:
-            line = (
-                f"{what} at least {1 - proof.gap:.2%} of the best possible, proved. {proof.advice}"
-            )
+            line = f"{what} at least {1 - proof.gap:.2%} of {best}, proved. {proof.advice}"
         if proof.confidence < 1:
             line += f" With probability {proof.confidence:.4g}."
         lines.append(line)

@@ -186,7 +186,7 @@ def told(record: FitRecord) -> list[str]:
         )
     if 1 < k < d:
         together = f"All {k:,} chosen features" if k > 2 else "Both chosen features"
-        said.append(f"{together} together tell {percent(record.panel_share)}.")
+        said.append(f"{together}, each as a predictor, tell {percent(record.panel_share)}.")
     if k > 1 and record.effective_features is not None:
         who = "They" if k < d else f"The {k:,} features"
         said.append(f"{who} carry {_distinct(record.effective_features, k)}.")
@@ -214,7 +214,7 @@ def _distinct(signals: float, k: int) -> str:
         same = "they differ" if k == 2 else "hardly any two tell the same"
     else:
         same = "some tell the same" if k > 2 else "they tell much of the same"
-    return f"{signals:.1f} distinct signals: {same}"
+    return f"{signals:.1f} of at most {k} distinct signals: {same}"
 
 
 def _on_their_own(record: FitRecord) -> str:
@@ -231,7 +231,8 @@ def _on_their_own(record: FitRecord) -> str:
     )
     proved_best = record.is_row_sparse and proofs and _is_optimal(proofs[0])
     if proved_best and plain_choice and proofs[0].confidence == 1:
-        return f"{said}, and the most that {count(k, 'feature')} can have."
+        made = "one component" if m == 1 else f"{m} components"
+        return f"{said}, and no other {count(k, 'feature')} have more in {made}."
     return f"{said}, which is what is maximised."
 
 

@@ -80,6 +80,9 @@ SMALLEST_VARIANCE = 1e-140
 # Of a value that is claimed, as room.
 ROOM = 2e-8
 
+# Features up to which a scan takes the spectrum of what each choice leaves.
+MOST_SPECTRA = 100
+
 # Of two features one is a copy, when this share of their variances is left.
 NOTHING = 1e-13
 
@@ -635,7 +638,7 @@ def scanned(
     value : in units of the scale
     stop : asked between features
     """
-    from kspan.linalg.subset_scan import add_feature, scan_after  # compiled when it is used
+    from kspan.linalg.subset_scan import add_feature  # compiled when it is used
 
     need(is_scannable(problem), "witness: there is too much to try")
     choice = problem.choice
@@ -649,47 +652,125 @@ def scanned(
         left, squares = np.empty_like(K), np.empty_like(H)
         explained += add_feature(K, H, noise, int(place), left, squares)[0]
         K, H = left, squares
-    free, n_open = choice.free, choice.n_open
-    forced = choice.include
-    own = np.diagonal(H)[free] / (np.diagonal(K)[free] + noise[free])
-    if n_open == 0:
-        return Scanned(explained, forced, 1)
-    # What tells most comes first: those after it, and what is left, are then small.
-    order = free[np.argsort(-own, kind="stable")]
-    if n_open == 1:
-        support = np.sort(np.append(forced, order[0]))
-        return Scanned(explained + float(own.max()), support, free.size)
-    if n_open == 2:
-        return _best_pair(K, H, noise, order, explained, forced)
-    best, winner, counts = 0.0, forced, np.zeros(1, dtype=np.int64)
-    chosen = np.zeros(n_open, dtype=np.int64)
-    for first in range(order.size - n_open + 1):
-        if stop is not None and stop():
+    trying = _Trying(noise, value, 1e-9 * float(known.variances.sum()), stop)
+    trying.go(K, H, choice.free, choice.n_open, choice.include, explained)
+    return Scanned(trying.best, np.sort(trying.winner), trying.n_tried)
+
+
+class _Trying:
+    """Tries supports, one feature after the other, and leaves aside what cannot reach a value.
+
+    Parameters
+    ----------
+    noise : (d,) of all features
+    value : what a support has to explain
+    margin : more than rounding can take from a sum of eigenvalues
+    stop : asked between features
+    """
+
+    def __init__(
+        self, noise: FloatArray, value: float, margin: float, stop: Callable[[], bool] | None
+    ):
+        self.noise, self.value, self.margin, self.stop = noise, value, margin, stop
+        self.best, self.n_tried = 0.0, 0
+        self.winner: Index = np.empty(0, dtype=np.intp)
+
+    def offer(self, value: float, support: Index) -> None:
+        """Keep a support if it is the best one so far."""
+        if value > self.best or not self.winner.size:
+            self.best, self.winner = value, support
+
+    def go(
+        self, K: FloatArray, H: FloatArray, places: Index, size: int, chosen: Index,
+        explained: float,
+    ) -> None:  # fmt: skip
+        """Try all that have so many of some features beside those that are chosen.
+
+        K and H are what the chosen ones have left.
+        """
+        if self.stop is not None and self.stop():
             raise TimeoutError
-        needed = max(value - explained, best)
-        found = scan_after(K, H, noise, order, first, n_open, needed, chosen, counts)
-        if found > best:
-            best, winner = found, np.sort(np.append(forced, chosen))
-    return Scanned(explained + best, winner, int(counts[0]))
+        if size == 0:
+            self.n_tried += 1
+            self.offer(explained, chosen)
+            return
+        own = np.diagonal(H)[places] / (np.diagonal(K)[places] + self.noise[places])
+        # What tells most comes first: those after it, and what is left, are then small.
+        order = np.argsort(-own, kind="stable")
+        places, own = places[order], own[order]
+        if size == 1:
+            self.n_tried += places.size
+            self.offer(explained + float(own[0]), np.append(chosen, places[0]))
+        elif len(K) > MOST_SPECTRA and size > 2:
+            self.compiled(K, H, places, size, chosen, explained)
+        else:
+            self.spectral(K, H, places, own, size, chosen, explained)
 
+    def spectral(
+        self, K: FloatArray, H: FloatArray, places: Index, own: FloatArray, size: int,
+        chosen: Index, explained: float,
+    ) -> None:  # fmt: skip
+        """Leave features aside by the leading eigenvalues of what is left without them."""
+        needed = max(self.value, self.best) - explained - self.margin
+        leading = np.linalg.eigvalsh(K)[::-1]
+        places = places[own + leading[: size - 1].sum() >= needed]
+        if size == 2:
+            self.pairs(K, H, places, chosen, explained)
+            return
+        from kspan.linalg.subset_scan import add_feature
 
-def _best_pair(
-    K: FloatArray, H: FloatArray, noise: FloatArray, order: Index, explained: float, forced: Index
-) -> Scanned:
-    """Return the best two features, beside those that are forced."""
-    square = np.ix_(order, order)
-    k, h = np.diagonal(K)[order] + noise[order], np.diagonal(H)[order]
-    top = h[:, None] * k - 2 * H[square] * K[square] + h * k[:, None]
-    bottom = k[:, None] * k - K[square] ** 2
-    values = np.full(top.shape, -np.inf)
-    above = np.triu(bottom > NOTHING * k[:, None] * k, 1)
-    if not above.any():
-        raise FloatingPointError("features may depend on each other: a ridge is needed")
-    values[above] = top[above] / bottom[above]
-    i, j = np.unravel_index(int(np.argmax(values)), values.shape)
-    support = np.sort(np.append(forced, order[[i, j]]))
-    n_pairs = order.size * (order.size - 1) // 2
-    return Scanned(explained + float(values[i, j]), support, n_pairs)
+        left = []
+        for place in places:
+            K1, H1 = np.empty_like(K), np.empty_like(H)
+            gained, _ = add_feature(K, H, self.noise, int(place), K1, H1)
+            bound = gained + float(np.linalg.eigvalsh(K1)[::-1][: size - 1].sum())
+            if bound >= needed:
+                left.append((bound, int(place), gained, K1, H1))
+        left.sort(key=lambda child: child[:2])  # the weakest first: then those are out
+        rest = np.array([child[1] for child in left], dtype=np.intp)
+        for number, (bound, place, gained, K1, H1) in enumerate(left):
+            if rest.size - number < size:
+                break
+            if bound < max(self.value, self.best) - explained - self.margin:
+                continue
+            with_it = np.append(chosen, place)
+            self.go(K1, H1, rest[number + 1 :], size - 1, with_it, explained + gained)
+
+    def compiled(
+        self, K: FloatArray, H: FloatArray, order: Index, size: int, chosen: Index,
+        explained: float,
+    ) -> None:  # fmt: skip
+        """Try many features, without a spectrum for each of them."""
+        from kspan.linalg.subset_scan import scan_after  # compiled when it is used
+
+        counts, found = np.zeros(1, dtype=np.int64), np.zeros(size, dtype=np.int64)
+        for first in range(order.size - size + 1):
+            if self.stop is not None and self.stop():
+                raise TimeoutError
+            needed = max(self.value, self.best) - explained
+            gained = scan_after(K, H, self.noise, order, first, size, needed, found, counts)
+            if gained > 0:
+                self.offer(explained + gained, np.append(chosen, found))
+        self.n_tried += int(counts[0])
+
+    def pairs(
+        self, K: FloatArray, H: FloatArray, places: Index, chosen: Index, explained: float
+    ) -> None:
+        """Try all pairs, in closed form."""
+        self.n_tried += places.size * (places.size - 1) // 2
+        if places.size < 2:
+            return
+        square = np.ix_(places, places)
+        k, h = np.diagonal(K)[places] + self.noise[places], np.diagonal(H)[places]
+        top = h[:, None] * k - 2 * H[square] * K[square] + h * k[:, None]
+        bottom = k[:, None] * k - K[square] ** 2
+        values = np.full(top.shape, -np.inf)
+        above = np.triu(bottom > NOTHING * k[:, None] * k, 1)
+        if not above.any():
+            raise FloatingPointError("features may depend on each other: a ridge is needed")
+        values[above] = top[above] / bottom[above]
+        i, j = np.unravel_index(int(np.argmax(values)), values.shape)
+        self.offer(explained + float(values[i, j]), np.append(chosen, places[[i, j]]))
 
 
 def telling_error(problem: RepresentProblem) -> tuple[float, float]:

@@ -733,6 +733,8 @@ class RepresentProver(Prover):
         known = KnownWhole.of(problem)
         if not known.kappa > 0:
             return
+        if problem.choice.n_supports <= TINY:
+            level = "exact"  # that is soon done
         scans = level == "exact" and is_scannable(problem)
         if scans and problem.choice.n_supports <= QUICK_SCAN:
             prove_by_scan(proof, known)
@@ -763,6 +765,9 @@ class RepresentProver(Prover):
 
 # Supports that are looked through at once, before anything is relaxed: within a second.
 QUICK_SCAN = 1e9
+
+# Supports of problems that are proved to the end at any level but "fast".
+TINY = 5000
 
 # Supports that a search gets through by trying them, whatever its bounds say.
 FEW_NODES = 300_000
