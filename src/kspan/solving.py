@@ -515,20 +515,13 @@ class Exact(RowSparseMethod):
 @add_method
 @dataclass(frozen=True, eq=False)
 class RepresentExact(RepresentMethod):
-    """Search for the features that are proved to tell most: `RepresentAuto`, then `certify`.
-
-    Parameters
-    ----------
-    n_jobs : see `kspan.certify`
-    """
+    """Search for the features that are proved to tell most: `RepresentAuto`, then `certify`."""
 
     name = "exact"
     summary = "`auto`, then a search through all that could be better"
     guarantee = "proved optimal, or a gap that says how far it can be"
     reference = "this project"
     proof_level = "exact"
-
-    n_jobs: int | None = None
 
     def searching(self) -> RepresentAuto:
         """What finds the answer that is then proved."""

@@ -706,6 +706,8 @@ class RepresentProver(Prover):
 
     def begin(self) -> None:
         """All variance, or what principal components explain where there is a spectrum."""
+        if self.options.checkpoint is not None:
+            raise ValueError("checkpoint: proofs of what features tell keep none.")
         about_telling(self.problem)
         prove_by_spectrum(self.proof, whole=True)
 

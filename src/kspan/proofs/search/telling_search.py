@@ -141,7 +141,6 @@ class TellingRelaxation:
         rows = self.X.T @ image
         t = np.zeros((known.R.shape[1], b.shape[1]))
         t[self.features] = eta[:, None] * rows
-        gradient = np.zeros(z.size)
         change = np.zeros(z.size)
         change[self.usable] = (self.e + self.D)[self.usable] / spread[self.usable] ** 2
         gradient = change * np.einsum("ij,ij->i", rows, rows)
@@ -261,11 +260,12 @@ def prove_by_samples_spectrum(proof: Proof) -> None:
 
 def can_relax(proof: Proof) -> bool:
     """Whether R is small enough, and features do not depend on each other."""
-    covariance, problem = proof.problem.covariance, proof.problem
-    if covariance.is_wide:
-        rows = covariance.n_samples or 0
-        return rows <= MOST_ROWS and problem.n_features <= MOST_FEATURES and problem.ridge > 0  # type: ignore[union-attr]
-    return problem.n_features <= MOST_ROWS
+    problem, covariance = proof.problem, proof.problem.covariance
+    assert isinstance(problem, RepresentProblem)
+    if not covariance.is_wide:
+        return problem.n_features <= MOST_ROWS
+    few = (covariance.n_samples or 0) <= MOST_ROWS and problem.n_features <= MOST_FEATURES
+    return few and problem.ridge > 0
 
 
 def prove_by_relaxation(proof: Proof, known: KnownWhole) -> Relaxed | None:
@@ -290,16 +290,17 @@ def prove_by_relaxation(proof: Proof, known: KnownWhole) -> Relaxed | None:
 def prove_by_scan(proof: Proof, known: KnownWhole) -> None:
     """Try all that could be better, for as many components as features."""
     problem = proof.problem
+    assert isinstance(problem, RepresentProblem)
     lower = proof.lower / known.scale
     try:
-        found = scanned(known, problem, lower * (1 - 1e-9), proof.monitor.out_of_time)  # type: ignore[arg-type]
+        found = scanned(known, problem, lower * (1 - 1e-9), proof.monitor.out_of_time)
     except TimeoutError:
         return
     if found.value > lower:
         proof.consider(found.support)
     value = max(lower * (1 - 1e-9), found.value * (1 - 1e-12))
     witness = ScanWitness(known.scale, value)
-    proof.offer(witness.upper(known, problem, found.value), witness)  # type: ignore[arg-type]
+    proof.offer(witness.upper(known, problem, found.value), witness)
     proof.n_nodes += found.n_tried
     proof.note()
     proof.report()
