@@ -179,15 +179,19 @@ def markdown(record: dict[str, Any]) -> str:
         lines += ["| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
         lines += _table(record, name)
         lines.append("")
-    lines += ["## Versions", "", "| environment | packages |", "|---|---|"]
-    lines += [
-        f"| {name} | " + ", ".join(f"{key} {value}" for key, value in versions.items()) + " |"
-        for name, versions in record["environments"].items()
-    ]
+    return "\n".join([*lines, *versions_of(record), ""])
+
+
+def versions_of(record: dict[str, Any]) -> list[str]:
+    """Return what was measured, and where, as the last lines of a page."""
     machine = record["machine"]
-    lines += ["", f"Python {machine['python']}, {machine['processor']}, one core of "
-              f"{machine['cores']}, {machine['date']}."]  # fmt: skip
-    return "\n".join([*lines, ""])
+    return [
+        "## Versions", "", "| environment | packages |", "|---|---|",
+        *(f"| {name} | " + ", ".join(f"{key} {value}" for key, value in versions.items()) + " |"
+          for name, versions in record["environments"].items()),
+        "", f"Python {machine['python']}, {machine['processor']}, one core of "
+        f"{machine['cores']}, {machine['date']}.",
+    ]  # fmt: skip
 
 
 def _table(record: dict[str, Any], name: str) -> list[str]:

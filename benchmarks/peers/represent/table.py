@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from benchmarks.peers.race.table import versions_of
 from benchmarks.peers.represent.entries import ENTRIES, REPRESENT, VARIANCE
 
 Row = dict[str, Any]
@@ -151,12 +152,4 @@ def markdown(record: dict[str, Any]) -> str:
             note,
         ]
         lines.append("| " + " | ".join(cells) + " |")
-    lines += ["", "## Versions", "", "| environment | packages |", "|---|---|"]
-    lines += [
-        f"| {name} | " + ", ".join(f"{key} {value}" for key, value in versions.items()) + " |"
-        for name, versions in record["environments"].items()
-    ]
-    machine = record["machine"]
-    lines += ["", f"Python {machine['python']}, {machine['processor']}, one core of "
-              f"{machine['cores']}, {machine['date']}."]  # fmt: skip
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, "", *versions_of(record), ""])

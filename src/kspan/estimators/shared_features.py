@@ -170,13 +170,11 @@ class FeatureSparseEstimator(CovarianceEstimator):
         image = covariance.matmat(weights, support)
         size = np.sqrt(power_of_two(covariance.trace()))
         gram = weights.T @ image[support]
-        scores, variances = uncorrelated(weights, gram, (image / size).T @ (image / size))
-        scores, variances = scores * size, variances * size**2
-        told = variances > 0
+        turn, variances = uncorrelated(gram, (image / size).T @ (image / size))
+        turn, variances = turn * size, variances * size**2
+        scores, told = weights @ turn, variances > 0
         decoder = np.zeros((covariance.n_features, m))
-        decoder[:, told] = (covariance.matmat(scores, support) / np.where(told, variances, 1.0))[
-            :, told
-        ]
+        decoder[:, told] = image @ turn[:, told] / variances[told]
         signs = np.where(decoder[np.abs(decoder).argmax(axis=0), np.arange(m)] < 0, -1.0, 1.0)
         components = placed(scores * signs, support, covariance.n_features).T + 0.0
         self.components_ = components.astype(covariance.dtype, copy=False)

@@ -63,21 +63,18 @@ def best_scores(K: FloatArray, H: FloatArray, m: int) -> tuple[FloatArray, Float
     return weights, values
 
 
-def uncorrelated(
-    weights: FloatArray, gram: FloatArray, squares: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return combinations with the same span whose scores are uncorrelated, best first.
+def uncorrelated(gram: FloatArray, squares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the matrix that turns scores into uncorrelated ones with the same span, best first.
 
     Parameters
     ----------
-    weights : (k, m)
     gram : (m, m), the covariance of the scores
     squares : (m, m), their squared covariances with all features, ``(AW)'(AW)``
 
     Returns
     -------
-    weights : (k, m), scaled so that each score has the variance that it explains of all features
+    turn : (m, m), scaled so that each score has the variance that it explains of all features
     variances : (m,) what each explains, descending
     """
     turned, values = best_scores(gram, squares, len(gram))
-    return weights @ (turned * np.sqrt(values)), values
+    return turned * np.sqrt(values), values

@@ -172,6 +172,19 @@ class KnownWhole:
         G: FloatArray = self.R @ self.R.T
         return (G + G.T) / 2
 
+    @cached_property
+    def largest(self) -> float:
+        """The largest eigenvalue of A, as it is computed."""
+        return float(np.linalg.eigvalsh(self.gram)[-1])
+
+    @cached_property
+    def own_shares(self) -> FloatArray:
+        """What each feature explains by itself, without noise: at most its h_ii / a_ii."""
+        shares, varies = np.zeros(self.variances.size), self.variances > 0
+        products = np.einsum("ij,ij->j", self.R, self.gram @ self.R)
+        shares[varies] = products[varies] / self.variances[varies]
+        return shares
+
     @property
     def gram_error(self) -> float:
         """What an eigenvalue of `gram` is off by, for rounding of its entries."""
@@ -572,12 +585,8 @@ def above_computed(known: KnownWhole, value: float, m: int, choice: Choice) -> f
     """
     r, d = known.R.shape
     share = 16 * (r + d + choice.size + 16) * UNIT
-    own = np.zeros(d)
-    varies = known.variances > 0
-    products = np.einsum("ij,ij->j", known.R, known.gram @ known.R)
-    own[varies] = products[varies] / known.variances[varies]
     slack = known.slack(m, choice, rounding=share)
-    moved = share * max(choice.best_sum(own), 0.0) / known.kappa
+    moved = share * max(choice.best_sum(known.own_shares), 0.0) / known.kappa
     return slack.above(max(value, 0.0) + moved)
 
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kspan.arrays import FloatArray
+from kspan.linalg.projections import fill_together
 from kspan.problem import RepresentProblem
 from kspan.proofs.check.bounds import Bound
 from kspan.proofs.check.claims import CertificateError
@@ -86,15 +87,13 @@ class TellingRelaxation:
     ):
         self.known, self.m, self.slack, self.place = known, m, slack, place
         self.features = place.features
-        self.free = place.choice.free
-        self.forced = place.choice.include
-        self.n_open = place.choice.n_open
         a = known.variances[self.features]
         self.e, self.D = known.noise[self.features], known.delta * a
         self.usable = (self.e + self.D) > 0
         self.X = known.R[:, self.features]
         self.theta: float | None = None
-        z = np.full(self.features.size, self.n_open / max(self.free.size, 1))
+        choice = place.choice
+        z = np.full(self.features.size, choice.n_open / max(choice.free.size, 1))
         if start is not None:
             z = start[self.features]
         self.z = self.projected(z)
@@ -103,21 +102,9 @@ class TellingRelaxation:
 
     def projected(self, y: FloatArray) -> FloatArray:
         """Return the nearest relaxed choice: sizes and single features, no other rules."""
-        z = np.zeros(y.size)
-        z[self.forced] = 1.0
-        free = y[self.free]
-        if self.n_open >= free.size:
-            z[self.free] = 1.0
-            return z
-        low, high = float(free.min()) - 1.0, float(free.max())
-        for _ in range(60):
-            middle = (low + high) / 2
-            if np.clip(free - middle, 0, 1).sum() > self.n_open:
-                low = middle
-            else:
-                high = middle
-        z[self.free] = np.clip(free - high, 0, 1)
-        return z
+        forced = self.place.choice.forced
+        total = int(forced.sum()) + self.place.choice.n_open
+        return fill_together(y, np.ones(y.size), forced, total)
 
     def look(self, z: FloatArray) -> tuple[float, FloatArray]:
         """Return h(z) and its gradient, and keep the witness if its bound is the best."""
@@ -150,7 +137,7 @@ class TellingRelaxation:
     def best_theta(self, inner: FloatArray, Y: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """Return the θ that gives the smallest value, with all eigenpairs there."""
         m = self.m
-        low, high = 0.0, float(np.linalg.eigvalsh(self.known.gram)[-1])
+        low, high = 0.0, self.known.largest
         theta = high / 4 if self.theta is None else self.theta
         best: tuple[float, float, FloatArray, FloatArray] | None = None
         for _ in range(7):
