@@ -15,6 +15,7 @@ from kspan.problem import (
     ElementSparseProblem,
     LoadingsSolution,
     NonnegativeProblem,
+    Outlook,
     RepresentProblem,
     RowSparseProblem,
     Solution,
@@ -22,9 +23,10 @@ from kspan.problem import (
     adjusted_variances,
     require_count,
 )
-from kspan.progress import Callback, Monitor, worst
+from kspan.progress import Callback, Monitor, Status, worst
 from kspan.proofs.check.certificate import Certificate
 from kspan.proofs.check.claims import provable
+from kspan.proofs.search.early import look_early
 from kspan.proofs.search.proof import Heuristic
 from kspan.proofs.search.prover import ProofOptions, levels_of, prove
 from kspan.solvers.elementsparse.element_auto import ElementAuto
@@ -141,10 +143,26 @@ def solve(
 
 
 def run_method(problem: Any, method: AnyMethod, monitor: Monitor, rng: np.random.Generator) -> Any:
-    """Run a method, after forming A if it makes many products and that is within reach."""
+    """Run a method, after forming A if it makes many products and that is within reach.
+
+    A method that takes looks is told when it is proved that there is nothing left to find; its
+    answer is "optimal" then.
+    """
     if method.makes_many_products:
         problem.covariance.prepare()
-    return method.run(problem, monitor, rng)
+    if not method.takes_look or not isinstance(problem, RowSparseProblem):
+        return method.run(problem, monitor, rng)
+    settled: list[Outlook] = []
+
+    def look(problem: RowSparseProblem, best: Candidate) -> Outlook:
+        outlook = look_early(problem, best, heuristic=polish, monitor=monitor)
+        settled.extend([outlook] if outlook.is_settled else [])
+        return outlook
+
+    solution = method.run(problem, monitor, rng, look)  # type: ignore[call-arg]
+    if settled and solution.objective >= settled[0].best.objective:
+        solution = replace(solution, status=Status.OPTIMAL)
+    return solution
 
 
 def generator(random_state: RandomState) -> np.random.Generator:

@@ -20,11 +20,18 @@ class _OneThread:
         self.lock = threading.Lock()
         self.n_inside = 0
         self.limits: Any = None
+        # Looking for the libraries takes as long as a small fit; those that numpy and scipy use
+        # are there by the time that anybody enters.
+        self.libraries: threadpoolctl.ThreadpoolController | None = None
 
     def enter(self) -> None:
         with self.lock:
             if self.n_inside == 0:
-                self.limits = threadpoolctl.threadpool_limits(limits=1, user_api="blas")
+                if self.libraries is None:
+                    import scipy.linalg.blas  # noqa: F401 - brings its own library
+
+                    self.libraries = threadpoolctl.ThreadpoolController()
+                self.limits = self.libraries.limit(limits=1, user_api="blas")
             self.n_inside += 1
 
     def leave(self) -> None:

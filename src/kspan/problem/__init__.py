@@ -4,6 +4,7 @@ from kspan.problem.choice import Choice, HasChoice, require_count
 from kspan.problem.patterns import Patterns
 from kspan.problem.problems import (
     ElementSparseProblem,
+    Look,
     NonnegativeProblem,
     RowSparseProblem,
     StiefelProblem,
@@ -14,7 +15,13 @@ from kspan.problem.represent import RepresentProblem
 from kspan.problem.rules import RuledChoice
 from kspan.problem.shared_features import SharedFeatures
 from kspan.problem.shares import VarianceShares, shares_along, variance_shares
-from kspan.problem.solution import Candidate, LoadingsSolution, Solution, adjusted_variances
+from kspan.problem.solution import (
+    Candidate,
+    LoadingsSolution,
+    Outlook,
+    Solution,
+    adjusted_variances,
+)
 
 __all__ = [
     "Candidate",
@@ -22,7 +29,9 @@ __all__ = [
     "ElementSparseProblem",
     "HasChoice",
     "LoadingsSolution",
+    "Look",
     "NonnegativeProblem",
+    "Outlook",
     "Patterns",
     "RepresentProblem",
     "RowSparseProblem",

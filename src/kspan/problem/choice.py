@@ -249,6 +249,17 @@ class Choice:
         size = float(np.abs(fixed).sum() + np.abs(free).sum())
         return float(fixed.sum() + free.sum()) + (self.size + 8) * UNIT * size
 
+    def best_sums(self, scores: FloatArray) -> FloatArray:
+        """Return the largest sums of the rows of (b, d) nonnegative scores, as they are added up.
+
+        To rank them; a bound takes `best_sum`.
+        """
+        free, first = scores[:, self.free], max(self.free.size - self.n_open, 0)
+        if 0 < first < self.free.size:
+            free = np.partition(free, first, axis=1)
+        sums: FloatArray = scores[:, self.forced].sum(axis=1) + free[:, first:].sum(axis=1)
+        return sums
+
     def sums_with(self, places: Index, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the largest sums of supports with one feature each, rounded upwards.
 

@@ -17,7 +17,7 @@ from kspan.linalg.stiefel import distance_to_orthonormal
 from kspan.problem.choice import Choice, is_count
 from kspan.problem.patterns import Patterns
 from kspan.problem.shared_features import SharedFeatures
-from kspan.problem.solution import Candidate, LoadingsSolution, Solution
+from kspan.problem.solution import Candidate, LoadingsSolution, Outlook, Solution
 
 # Up to this many features, the eigenproblems of many supports are solved in one call: there the
 # overhead of a call is more than the work in it.
@@ -169,6 +169,10 @@ class RowSparseProblem(SharedFeatures):
         values, rotations = leading_stack((inside + inside.swapaxes(1, 2)) / 2, self.n_components)
         weights, values = Q @ rotations, self._variances(values)
         return [Candidate(*parts) for parts in zip(supports, weights, values, strict=True)]
+
+
+# Bounds a problem, from the best point that is known: how a search learns that it is done.
+Look = Callable[[RowSparseProblem, Candidate], Outlook]
 
 
 def _by_size(

@@ -472,6 +472,10 @@ class RuledChoice(Choice):
         support = np.sort(np.append(self.include, self.free[taken[free.unit_of]])).astype(np.intp)
         return support if self.objection(support) is None else None
 
+    def best_sums(self, scores: FloatArray) -> FloatArray:
+        """See `Choice.best_sums`; of the supports that `select` finds."""
+        return np.array([row[self.select(row)].sum() for row in scores])
+
     def best_sum(self, scores: FloatArray) -> float:
         """Return a bound on the largest sum of the scores of a support, rounded upwards."""
         fixed = scores[self.forced]

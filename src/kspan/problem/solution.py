@@ -38,6 +38,24 @@ class Candidate:
 
 
 @dataclass(frozen=True)
+class Outlook:
+    """What is known of a problem after a look at it from above.
+
+    Attributes
+    ----------
+    best : the best point that is known
+    upper : what no feasible point exceeds
+    is_settled : whether it is proved that no point is better, as far as numbers can tell
+    is_led : whether a relaxation of the problem has led to points, as good as many starts
+    """
+
+    best: Candidate
+    upper: float
+    is_settled: bool
+    is_led: bool
+
+
+@dataclass(frozen=True)
 class Solution:
     """The features a method chose, the loadings on them, and how it got there.
 

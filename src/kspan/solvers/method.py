@@ -46,6 +46,9 @@ class Method(ABC, Generic[Problem, Answer]):
         Names that its option `init` may have, if it has one.
     proof_level : str or None
         The level of `kspan.certify` that belongs to it: its answer is the proved one.
+    takes_look : bool
+        Whether `run` has a parameter `look`: it bounds a problem, and tells the search when it is
+        done.
     """
 
     name: ClassVar[str]
@@ -55,6 +58,7 @@ class Method(ABC, Generic[Problem, Answer]):
     reference: ClassVar[str] = "–"
     starts: ClassVar[tuple[str, ...]] = ()
     proof_level: ClassVar[str | None] = None
+    takes_look: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         init = getattr(self, "init", None)

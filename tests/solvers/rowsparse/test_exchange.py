@@ -31,11 +31,13 @@ def test_scores_are_what_the_directions_explain(rng, scale):
     kept = scale * A @ W[:, 1:] / np.sqrt(candidate.variances[1:])
     found = _with_leaders(problem, kept, leaders)
     assert len(found) == leaders.features.size
-    for leader, (value, support) in zip(leaders.features, found, strict=True):
+    values = problem.choice.best_sums(found)
+    for leader, value, row in zip(leaders.features, values, found, strict=True):
         V = np.column_stack([W[:, 1:], np.eye(12)[leader]])
         scores = np.diag(A @ V @ np.linalg.inv(V.T @ A @ V) @ V.T @ A)
+        assert row == pytest.approx(scale * scores, rel=1e-9)
         assert value == pytest.approx(scale * np.sort(scores)[-5:].sum(), rel=1e-9)
-        assert problem.refit(support).objective >= value * (1 - 1e-12)
+        assert problem.refit(problem.select(row)).objective >= value * (1 - 1e-12)
 
 
 @given(

@@ -140,6 +140,7 @@ class BranchAndBound:
                 self.s.gap > self.budgets.gap
                 and self.s.n_nodes < self.budgets.max_nodes
                 and self.s.open
+                and (self.s.n_nodes == 0 or self.s.gap <= self.budgets.hopeless)
                 and not self.monitor.out_of_time()
             ):
                 self.round()

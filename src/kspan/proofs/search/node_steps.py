@@ -287,6 +287,9 @@ class NodeSteps:
         spent = relax.n_eigensolves + self.node.n_iter >= budgets.max_iter
         if relax.stalled or spent or self.out_of_time():
             return True
+        looked = relax.n_eigensolves + self.node.n_iter >= budgets.first_look
+        if looked and relax.upper - self.fork.lower > budgets.hopeless * relax.upper:
+            return True
         share = budgets.root_converge if self.fork.is_root else budgets.converge
         relax.wanted = share * (relax.upper - self.fork.lower)
         return relax.precision <= relax.wanted and relax.centrality < 0.5

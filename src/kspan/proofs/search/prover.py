@@ -367,6 +367,8 @@ class RowSparseProver(Prover):
         """See `Prover.plan`."""
         if level == "fast":
             return [self.closed_forms, self.quick_rows]
+        if level == "early":  # no certificate is made of it
+            return [self.closed_forms, partial(self.tree, self.budgets.max_nodes)]
         # A checkpoint is about all features: the next run may know better what to take out.
         resumes = self.is_dense and self.options.checkpoint is not None
         rows = [partial(self.rows, level)] if self.m == 1 and not resumes else []

@@ -39,6 +39,8 @@ class Budgets:
     worth_sending: float = 0.05  # seconds that a node takes, for other processes to work on it
     workers_start: float = 3.0  # seconds that must be left: they take a while to begin
     max_iter: int = 80  # Newton steps in one node
+    first_look: int = 80  # steps after which a node with a hopeless gap is given up
+    hopeless: float = 1.0  # a gap with which a search is not begun, as a share of its bound
     converge: float = 0.25  # stop a node when ν's share of its gap to the incumbent is this
     root_converge: float = 0.1
     enumerate_cost: float = 1e6  # a node with fewer (supports)·(k³ + 200) is enumerated

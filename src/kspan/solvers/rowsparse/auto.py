@@ -15,6 +15,11 @@ at is a fixed point that single swaps can leave. So:
 Data whose reads are costly (on disk, or with more than 100,000 sparse features) goes by way of a
 few hundred candidate features: at most six passes, see `candidates.py`.
 
+Who can bound the problem is asked once, after the first climb (`Look`): small problems are often
+settled by a bound in less time than all other starts take. Then the search is over.
+
+Ends and kicks that IPU leaves far below the best point are not polished (`WORTH`).
+
 Cost: a few dozen times that of IPU. Budgets are counts, so the same seed gives the same answer.
 
 Guarantee: never worse than Go and IPU from the low-rank start, but for data that goes by way of
@@ -23,12 +28,13 @@ candidates.
 
 from dataclasses import dataclass, replace
 from math import isclose
+from typing import ClassVar
 
 import numpy as np
 
 from kspan.linalg.machine import one_blas_thread
 from kspan.linalg.rounding import IMPROVEMENT
-from kspan.problem import Candidate, RowSparseProblem, Solution
+from kspan.problem import Candidate, Look, RowSparseProblem, Solution
 from kspan.progress import Monitor, Status
 from kspan.solvers.method import RowSparseMethod, counted
 from kspan.solvers.rowsparse.candidates import Found, on_candidates, wants_candidates
@@ -43,10 +49,19 @@ from kspan.solvers.rowsparse.row_starts import row_starts
 from kspan.solvers.starts import STARTS, Init, given_subspace
 
 # How many of the distinct results of IPU go on to the swaps, and of theirs to exchanges.
-N_POLISHED, N_EXCHANGED = 5, 12
+N_POLISHED, N_EXCHANGED = 5, 6
 
 # Points whose components are exchanged, at most: new ones may be among the best few.
 MOST_EXCHANGED = 20
+
+# Kicks that share their products with A, all from the same point.
+KICKS_AT_ONCE = 8
+
+# A search that a relaxation leads needs fewer starts and kicks by this factor.
+LED = 2
+
+# Ends that are this share below the best point are left alone: swaps do not bring them up again.
+WORTH = 0.03
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,15 +74,15 @@ class Auto(RowSparseMethod):
         An array and the convex relaxation are added to the starts; the other names change
         nothing, as such starts are used anyway.
     n_restarts : int, optional
-        Starts beyond the low-rank one. By default 96, fewer (down to 12) when k is above 100:
-        about as many as take a few seconds.
+        Starts beyond the low-rank one. By default 48, fewer (down to 12) when k is above 100.
+        Half of that where a relaxation leads the search.
     max_iter : int
         IPU steps from each start.
     max_sweeps : int
         Rounds of swaps from each of the best candidates.
     n_kicks : int, optional
-        Random exchanges of the best support, each followed by IPU and swaps. By default a
-        quarter of the restarts.
+        Random exchanges of the best support, each followed by IPU and swaps. By default half
+        of the restarts.
     """
 
     name = "auto"
@@ -75,6 +90,7 @@ class Auto(RowSparseMethod):
     guarantee = "never worse than Go and IPU on data in memory, up to 100,000 features"
     reference = "this project"
     starts = STARTS
+    takes_look: ClassVar[bool] = True
 
     init: Init = "low-rank"
     n_restarts: int | None = counted(None, least=0)
@@ -83,9 +99,13 @@ class Auto(RowSparseMethod):
     n_kicks: int | None = counted(None, least=0)
 
     def run(
-        self, problem: RowSparseProblem, monitor: Monitor, rng: np.random.Generator
-    ) -> Solution:
-        """Search among all features or, if reads are costly, among candidates."""
+        self, problem: RowSparseProblem, monitor: Monitor, rng: np.random.Generator,
+        look: Look | None = None,
+    ) -> Solution:  # fmt: skip
+        """Search among all features or, if reads are costly, among candidates.
+
+        `look` bounds the problem, and says when there is nothing left to find.
+        """
         if isinstance(self.init, str) and wants_candidates(problem):
             return self._run_on_candidates(problem, monitor, rng)
         climber = Climber(
@@ -93,7 +113,7 @@ class Auto(RowSparseMethod):
             max_sweeps=self.max_sweeps,
         )  # fmt: skip
         with monitor.interruptible(), one_blas_thread():
-            self._climb(climber, rng)
+            self._climb(climber, rng, look)
         best = climber.best
         return Solution.from_candidate(
             best, n_features=problem.n_features, solver=self.name,
@@ -101,22 +121,29 @@ class Auto(RowSparseMethod):
             history=climber.history or [best.objective], n_iter=climber.n_iter,
         )  # fmt: skip
 
-    def _climb(self, climber: Climber, rng: np.random.Generator) -> None:
+    def _climb(self, climber: Climber, rng: np.random.Generator, look: Look | None) -> None:
         """Climb from all starts, polish the best ends, then kick the very best."""
         problem, monitor = climber.problem, climber.monitor
         if problem.choice.size == problem.n_features:  # nothing to choose
             monitor.report(climber.best.objective)
             climber.history.append(climber.best.objective)
             return
+        self._climb_from(climber, [climber.best, *self._given_starts(problem, monitor)])
         n_restarts, n_kicks = self.n_restarts, self.n_kicks
         if n_restarts is None:
-            n_restarts = int(np.clip(9600 // problem.choice.size, 12, 96))
+            n_restarts = int(np.clip(4800 // problem.choice.size, 12, 48))
         if n_kicks is None:
-            n_kicks = n_restarts // 4
-        starts = [climber.best, *self._given_starts(problem, monitor)]
-        if not monitor.out_of_time():
-            starts += random_starts(problem, n_restarts, rng, monitor)
-        self._climb_from(climber, starts)
+            n_kicks = n_restarts // 2
+        if look is not None and not monitor.out_of_time():
+            outlook = look(problem, climber.best)
+            climber.take(outlook.best)
+            climber.history.append(climber.best.objective)
+            if outlook.is_settled:
+                return
+            if outlook.is_led:
+                n_restarts, n_kicks = n_restarts // LED, n_kicks // LED
+        if n_restarts and not monitor.out_of_time():
+            self._climb_from(climber, random_starts(problem, n_restarts, rng, monitor))
         self._kick(climber, n_kicks, rng)
         before = climber.best
         if not monitor.out_of_time() and (leaders := find_leaders(problem, monitor)):
@@ -127,8 +154,10 @@ class Auto(RowSparseMethod):
                 self._kick(climber, n_kicks, rng)
 
     def _climb_from(self, climber: Climber, starts: list[Candidate]) -> None:
+        """Climb, and polish the best ends that are not far below the best point."""
         for candidate in climber.ascend(starts)[:N_POLISHED]:
-            if climber.monitor.stopped is None:
+            far = candidate.objective < climber.best.objective * (1 - WORTH)
+            if climber.monitor.stopped is None and not far:
                 climber.polish(candidate)
 
     def _exchange(self, climber: Climber, leaders: Leaders) -> None:
@@ -147,12 +176,14 @@ class Auto(RowSparseMethod):
                 self._climb_from(climber, starts)
 
     def _kick(self, climber: Climber, n_kicks: int, rng: np.random.Generator) -> None:
+        """Kick the best point, some times at once, and go up from where that leads."""
         problem = climber.problem
-        for _ in range(n_kicks):
+        for first in range(0, n_kicks, KICKS_AT_ONCE):
             if climber.monitor.stopped is not None:
                 break
-            kick = problem.refit(kicked(problem, climber.best.support, rng))
-            climber.polish(climber.ascend([kick])[0])
+            support, count = climber.best.support, min(KICKS_AT_ONCE, n_kicks - first)
+            kicks = {s.tobytes(): s for s in (kicked(problem, support, rng) for _ in range(count))}
+            self._climb_from(climber, problem.refit_all(list(kicks.values())))
 
     def _given_starts(self, problem: RowSparseProblem, monitor: Monitor) -> list[Candidate]:
         """Return the start that the user asks for, unless there is one like it anyway."""

@@ -17,7 +17,7 @@ Cost: O(ndm²) for n leaders, and one product with A. Deterministic.
 
 import numpy as np
 
-from kspan.arrays import FloatArray, Index
+from kspan.arrays import FloatArray
 from kspan.problem import Candidate, RowSparseProblem
 from kspan.progress import Monitor
 from kspan.solvers.rowsparse.leaders import Leaders
@@ -38,25 +38,26 @@ def exchanged(
     """
     product = problem.covariance.matmat(candidate.weights, candidate.support)
     real = candidate.variances > LEAST_SHARE * candidate.variances[0]
-    ranked = []
+    scores = []
     for component in range(problem.n_components):
         if monitor.out_of_time():
             return []
         others = real & (np.arange(real.size) != component)
         kept = product[:, others] / np.sqrt(candidate.variances[others])
-        ranked += _with_leaders(problem, kept, leaders)
-    ranked.sort(key=lambda pair: -pair[0])
+        scores.append(_with_leaders(problem, kept, leaders))
+    pairs = np.concatenate(scores)
     found = {candidate.support.tobytes(): candidate.support}
-    for _, support in ranked:
+    for pair in np.argsort(-problem.choice.best_sums(pairs), kind="stable"):
+        if len(found) > N_EXCHANGES:
+            break
+        support = problem.select(pairs[pair])
         found.setdefault(support.tobytes(), support)
-    new = list(found.values())[1 : N_EXCHANGES + 1]
+    new = list(found.values())[1:]
     return problem.refit_all(new) if new else []
 
 
-def _with_leaders(
-    problem: RowSparseProblem, kept: FloatArray, leaders: Leaders
-) -> list[tuple[float, Index]]:
-    r"""Return the best features for some directions and each leader, and what they explain.
+def _with_leaders(problem: RowSparseProblem, kept: FloatArray, leaders: Leaders) -> FloatArray:
+    r"""Return the scores of all features for some directions and each leader, a row for each.
 
     Parameters
     ----------
@@ -64,15 +65,15 @@ def _with_leaders(
     kept : (d, r) array
         :math:`b_{ir} / \sqrt{λ_r}` of the components that stay.
     leaders : Leaders
+        Those that bring nothing new are left out.
     """
     explained = np.einsum("ij,ij->i", kept, kept)
     variances = problem.covariance.diagonal()[leaders.features]
     left = variances - explained[leaders.features]
-    found = []
-    for leader in np.flatnonzero(left > LEAST_SHARE * variances):
-        new = leaders.rows[leader] - kept @ kept[leaders.features[leader]]
-        # Dividing before squaring keeps huge and tiny scales in range.
-        scores = explained + (new / np.sqrt(left[leader])) ** 2
-        support = problem.select(scores)
-        found.append((float(scores[support].sum()), support))
-    return found
+    useful = np.flatnonzero(left > LEAST_SHARE * variances)
+    new = leaders.rows[useful] - kept[leaders.features[useful]] @ kept.T
+    # Dividing before squaring keeps huge and tiny scales in range.
+    new /= np.sqrt(left[useful])[:, None]
+    np.square(new, out=new)
+    new += explained
+    return new

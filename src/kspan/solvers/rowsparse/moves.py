@@ -167,7 +167,7 @@ class Climber:
         )  # fmt: skip
         self.n_iter += run.n_iter
         self.history.extend(max(value, self.best.objective) for value in run.history)
-        self._keep(run.best)
+        self.take(run.best)
         distinct = {c.support.tobytes(): c for c in run.last}
         return sorted(distinct.values(), key=lambda c: -c.objective)
 
@@ -178,8 +178,8 @@ class Climber:
         )
         self.n_iter += 1
         moved = swapped if self.monitor.stopped else self.ascend([swapped])[0]
-        self._keep(swapped)
-        self._keep(moved)
+        self.take(swapped)
+        self.take(moved)
         self.history.append(self.best.objective)
         return swapped, moved
 
@@ -207,7 +207,8 @@ class Climber:
                 best.append(end)
         return best[:count]
 
-    def _keep(self, candidate: Candidate) -> None:
+    def take(self, candidate: Candidate) -> None:
+        """Keep a point if it is the best."""
         if candidate.objective > self.best.objective:
             self.best = candidate
 

@@ -22,8 +22,8 @@ from functools import partial
 
 import numpy as np
 
-from kspan.arrays import FloatArray, Index
-from kspan.linalg.eigen import lapack, leading_stack, power_of_two, smallest_arrowhead_eigenvalue
+from kspan.arrays import FloatArray, Index, Mask
+from kspan.linalg.eigen import leading_values, power_of_two, smallest_arrowhead_eigenvalue
 from kspan.linalg.rounding import IMPROVEMENT
 from kspan.linalg.selection import top_k
 from kspan.problem import Candidate, RowSparseProblem
@@ -32,16 +32,39 @@ from kspan.progress import Monitor
 from kspan.solvers.insertions import improve_by_insertions, insertion_keys
 
 # How many features are paired in a sweep, at most.
-MAX_OUT, MAX_IN = 64, 512
+MAX_OUT, MAX_IN = 32, 192
+
+# Large supports that are tried in one call.
+LARGE_AT_ONCE = 4
 
 
 @dataclass(frozen=True)
-class Swap:
-    """Take feature `out` from the support and put feature `into` there."""
+class Swaps:
+    """Exchanges of one feature each, best first: take ``out[i]`` away, put ``into[i]`` there.
 
-    out: int
-    into: int
-    gain: float
+    `gain` is what each explains more, at least.
+    """
+
+    out: Index
+    into: Index
+    gain: FloatArray
+
+    def __len__(self) -> int:
+        return self.out.size
+
+    def __getitem__(self, which: slice | Mask) -> "Swaps":
+        return Swaps(self.out[which], self.into[which], self.gain[which])
+
+    def among(self, support: Index) -> "Swaps":
+        """Return those that a support admits."""
+        return self[np.isin(self.out, support) & ~np.isin(self.into, support)]
+
+    def applied(self, support: Index) -> Index:
+        """Return the sorted support after each of them, a row for each."""
+        trials = np.repeat(support[None], len(self), axis=0)
+        trials[np.arange(len(self)), np.searchsorted(support, self.out)] = self.into
+        trials.sort(axis=1)
+        return trials
 
 
 def improve_by_swaps(
@@ -84,27 +107,28 @@ def sweep(
     if monitor.out_of_time():
         return None
     rows = problem.covariance.columns(candidate.support).T
-    ranked = rank_swaps(problem, candidate, rows, n_trials)
-    if not ranked:
+    swaps = rank_swaps(problem, candidate, rows, n_trials)
+    if not len(swaps):
         return None
-    pool, A = _within_reach(problem, candidate, rows, ranked)
+    pool, A = _within_reach(problem, candidate, rows, swaps)
     support, objective = candidate.support, candidate.objective
-    waiting = ranked
-    # Small eigenproblems are solved all at once, large ones until the first that helps.
-    at_once = len(ranked) if support.size <= STACK_LIMIT else 1
-    while waiting and not monitor.out_of_time():
+    # Small eigenproblems are solved all at once, large ones some at a time: the first that helps
+    # changes all that come after it.
+    at_once = len(swaps) if support.size <= STACK_LIMIT else LARGE_AT_ONCE
+    while not monitor.out_of_time():
         # An earlier swap of this sweep may have used one of the two.
-        waiting = [swap for swap in waiting if swap.out in support and swap.into not in support]
-        tried, waiting = waiting[:at_once], waiting[at_once:]
-        if not tried:
+        swaps = swaps.among(support)
+        tried = swaps[:at_once]
+        if not len(tried):
             break
-        trials = np.stack([_swapped(support, swap) for swap in tried])
+        trials = tried.applied(support)
         values = _explained(A, np.searchsorted(pool, trials), problem.n_components)
         helpful = np.flatnonzero(values > objective * (1 + IMPROVEMENT))
+        n_done = len(tried)
         if helpful.size:
             first = int(helpful[0])
-            support, objective = trials[first], float(values[first])
-            waiting = tried[first + 1 :] + waiting
+            support, objective, n_done = trials[first], float(values[first]), first + 1
+        swaps = swaps[n_done:]
     if support is candidate.support:
         return None
     better = problem.refit(support)
@@ -113,11 +137,11 @@ def sweep(
 
 
 def _within_reach(
-    problem: RowSparseProblem, candidate: Candidate, rows: FloatArray, ranked: list[Swap]
+    problem: RowSparseProblem, candidate: Candidate, rows: FloatArray, swaps: Swaps
 ) -> tuple[Index, FloatArray]:
     """Return all features that the trials can touch, old and new, and A on them."""
-    pool = np.unique(np.concatenate([candidate.support, [swap.into for swap in ranked]]))
-    incoming = np.setdiff1d(pool, candidate.support)
+    incoming = np.unique(swaps.into)
+    pool = np.sort(np.concatenate([candidate.support, incoming]))
     A = np.empty((pool.size, pool.size))
     old, new = np.searchsorted(pool, candidate.support), np.searchsorted(pool, incoming)
     A[old] = rows[:, pool]
@@ -126,34 +150,23 @@ def _within_reach(
     return pool, A
 
 
-def _swapped(support: Index, swap: Swap) -> Index:
-    """Return the sorted support after a swap."""
-    trial = support.copy()
-    trial[np.searchsorted(support, swap.out)] = swap.into
-    trial.sort()
-    return trial
-
-
 def _explained(A: FloatArray, places: Index, m: int) -> FloatArray:
     """Return the sum of the m leading eigenvalues of A on each row of `places`."""
-    if len(places) == 1:
-        values = lapack(A[np.ix_(places[0], places[0])], m).values[None]
-    else:
-        values = leading_stack(A[places[:, :, None], places[:, None, :]], m)[0]
+    values = leading_values(A[places[:, :, None], places[:, None, :]], m)
     total: FloatArray = np.maximum(values, 0.0).sum(axis=1)
     return total
 
 
 def rank_swaps(
     problem: RowSparseProblem, candidate: Candidate, rows: FloatArray, n_trials: int
-) -> list[Swap]:
+) -> Swaps:
     """Return the swaps with the largest certain gains, best first."""
     covariance = problem.covariance
     variances = covariance.diagonal()
     ins = np.flatnonzero(problem.choice.coming(candidate.support) & (variances > 0))
     outs = problem.choice.leaving(candidate.support)
     if not ins.size or not outs.size:
-        return []
+        return Swaps(outs[:0], ins[:0], np.zeros(0))
     # What may come in can be far larger than all that is chosen.
     scale = power_of_two(max(candidate.objective, float(variances[ins].max())))
     W, ritz = candidate.weights, candidate.variances / scale
@@ -209,7 +222,7 @@ def _without_each(
     return np.maximum(poles, 0.0), whiten @ Q
 
 
-def _best_swaps(gains: FloatArray, outs: Index, ins: Index, n_trials: int) -> list[Swap]:
+def _best_swaps(gains: FloatArray, outs: Index, ins: Index, n_trials: int) -> Swaps:
     """Take the best swaps, at most a few with the same feature so that trials stay diverse."""
     # The best partner of each incoming feature, then each leaving one, covers more ground than
     # the plain top of the list, which is one strong feature with every partner.
@@ -217,11 +230,7 @@ def _best_swaps(gains: FloatArray, outs: Index, ins: Index, n_trials: int) -> li
     columns = np.broadcast_to(np.arange(ins.size), order.shape)
     picked = gains[order, columns].ravel()
     best = np.argsort(-picked, kind="stable")[:n_trials]
-    pairs_out, pairs_in = order.ravel()[best], columns.ravel()[best]
-    return [
-        Swap(int(outs[i]), int(ins[j]), float(gains[i, j]))
-        for i, j in zip(pairs_out, pairs_in, strict=True)
-    ]
+    return Swaps(outs[order.ravel()[best]], ins[columns.ravel()[best]], picked[best])
 
 
 def _keys(problem: RowSparseProblem, candidate: Candidate) -> FloatArray:
