@@ -7,7 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from kspan.arrays import FloatArray
+from kspan.arrays import FloatArray, Index
 from kspan.covariance import Covariance, UnitCovariance
 from kspan.linalg.selection import placed
 from kspan.problem import (
@@ -24,7 +24,7 @@ from kspan.problem import (
     require_count,
 )
 from kspan.progress import Callback, Monitor, Status, worst
-from kspan.proofs.check.certificate import Certificate
+from kspan.proofs.check.certificate import OPTIMAL_GAP, Certificate
 from kspan.proofs.check.claims import provable
 from kspan.proofs.search.early import look_early
 from kspan.proofs.search.proof import Heuristic
@@ -163,6 +163,17 @@ def run_method(problem: Any, method: AnyMethod, monitor: Monitor, rng: np.random
     if settled and solution.objective >= settled[0].best.objective:
         solution = replace(solution, status=Status.OPTIMAL)
     return solution
+
+
+def is_settled(problem: RowSparseProblem, support: Index) -> bool:
+    """Say whether it can be proved at little cost that no support is better than a given one."""
+    best, monitor = problem.refit(np.sort(support)), Monitor("look")
+    problem.covariance.prepare()
+    outlook = look_early(problem, best, heuristic=polish, monitor=monitor)
+    if outlook.is_settled:
+        return outlook.best.objective <= best.objective * (1 + OPTIMAL_GAP)
+    # The look may end elsewhere on the same data in another form.
+    return prove_point(problem, best, "tight", monitor, ProofOptions()).status is Status.OPTIMAL
 
 
 def generator(random_state: RandomState) -> np.random.Generator:

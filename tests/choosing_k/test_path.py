@@ -271,7 +271,7 @@ def test_default_grids():
     assert grid_between(3, 200) == list(range(3, 201))
     grid = grid_between(2, 20_000)
     assert grid[:49] == list(range(2, 51))
-    assert grid[-1] == 1000
+    assert grid[-1] == 200
     assert grid_between(1500, 20_000) == [1500]
     assert all(b <= 1.2 * a + 1 for a, b in pairwise(grid))
 

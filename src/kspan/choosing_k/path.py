@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from kspan.choosing_k.band import certify_some, checked, upper_band, where
+from kspan.choosing_k.band import certify_some, checked, upper_band
 from kspan.choosing_k.begin import Beginning, begin
 from kspan.choosing_k.criteria import CRITERIA, asking
 from kspan.choosing_k.features import Features
@@ -38,7 +38,7 @@ from kspan.solving import RandomState, generator
 
 # The grid: every k up to the first number of features, or with more of them up to the second,
 # then steps of a fifth, no further than the third.
-EVERY_K, EVERY_K_OF_MANY, LARGEST_K = 200, 50, 1000
+EVERY_K, EVERY_K_OF_MANY, LARGEST_K = 200, 50, 200
 STEP = 1.2
 
 # The grid of components with features of their own, where every k takes a solve of its own: every
@@ -105,7 +105,7 @@ def sparsity_path(
         With "orthonormal": no two components share a feature.
     ks : sequence of int, optional
         The numbers of features. By default every k from m to d when there are at most 200
-        features; else every k up to 50, then steps of a fifth up to d, or 1000 if d is more. Of
+        features; else every k up to 50, then steps of a fifth up to 200: nobody reads more. Of
         features in each component every k up to 6, then steps of a fifth up to d or 30.
     include, exclude : names, indices or masks, optional
         Features that must, and must not, be chosen; of shared ones.
@@ -208,8 +208,9 @@ def sparsity_path(
         certificates: list[Certificate] = []
         if level and monitor.stopped is None:
             everywhere = method.proof_level is not None
-            at = where(sorted(best), certify_at, smallest.choice, everywhere=everywhere)
-            certificates, late = certify_some(smallest.at, best, level, at, monitor)
+            certificates, late = certify_some(
+                smallest.at, best, level, certify_at, monitor, everywhere=everywhere
+            )
             stopped = late or stopped
     (keep_growing if criterion == "represent" else keep_rising)(smallest.at, best)
     if stopped is None and method.proof_level is not None:
@@ -294,7 +295,7 @@ def grid_between(lower: int, upper: int) -> list[int]:
     >>> grid_between(2, 6)
     [2, 3, 4, 5, 6]
     >>> grid_between(48, 300)
-    [48, 49, 50, 60, 72, 87, 105, 126, 152, 183, 220, 264, 300]
+    [48, 49, 50, 60, 72, 87, 105, 126, 152, 183, 200]
     """
     if upper <= EVERY_K:
         return list(range(lower, upper + 1))

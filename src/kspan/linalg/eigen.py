@@ -122,8 +122,7 @@ def leading_values(stack: FloatArray, m: int) -> FloatArray:
     Without their vectors they cost a third.
     """
     factor = power_of_two(float(np.abs(np.diagonal(stack, axis1=1, axis2=2)).max(initial=0.0)))
-    values: FloatArray = np.linalg.eigvalsh(stack / factor)[:, : -m - 1 : -1] * factor
-    return values
+    return np.linalg.eigvalsh(stack / factor)[:, : -m - 1 : -1] * np.float64(factor)
 
 
 def power_of_two(size: float) -> float:

@@ -52,7 +52,7 @@ from kspan.records.form import (
 )
 from kspan.solvers.method import AnyMethod
 from kspan.solvers.registry import methods_for
-from kspan.solving import component_problems
+from kspan.solving import component_problems, is_settled
 
 if TYPE_CHECKING:
     from kspan.records.record import FitRecord
@@ -465,9 +465,17 @@ class Check:
         return methods_for(self.kind).get(str(name))
 
     def status(self) -> None:
-        """A fit is called proved, or bounded, only if its certificates say so, all together."""
+        """A fit is called proved, or bounded, only if its certificates say so, all together.
+
+        A search that was settled on its way has none: that is proved again, which costs little.
+        """
         claimed, proofs = Status(self.record.status), self.record.certificates
-        if claimed in (Status.OPTIMAL, Status.BOUNDED):
+        asked = self.record.parameters.get("certify") or getattr(self.method(), "proof_level", None)
+        searched = self.kind is RowSparseProblem and not proofs and not asked
+        if claimed is Status.OPTIMAL and searched:
+            settled = is_settled(self.problem_at(self.size_proved()), self.record.support)
+            need(settled, "status: 'optimal', but that is not so easily proved")
+        elif claimed in (Status.OPTIMAL, Status.BOUNDED):
             wanted = 1 if self.record.is_row_sparse or self.record.is_joint else self.m
             same = len(proofs) == wanted and worst(proof.status for proof in proofs) is claimed
             need(same, f"status: {claimed.value!r}, but no certificate says so")

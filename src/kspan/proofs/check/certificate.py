@@ -22,7 +22,7 @@ from kspan.proofs.check import (  # noqa: F401
     tree,
 )
 from kspan.proofs.check.claims import CertificateError, Part, Witness
-from kspan.proofs.check.witnesses import PathWitness
+from kspan.proofs.check.witnesses import PathWitness, SplitPathWitness
 from kspan.storage import load_file, save_file
 
 # A gap of at most this share of the optimum is called optimal.
@@ -63,8 +63,8 @@ class Certificate(HasChoice):
         ``include`` and ``exclude`` are read from it.
     witness : Witness
         Arrays from which `upper` follows; see `kspan.verify`.
-    path : list of PathWitness
-        Full-size witnesses for `upper_at`.
+    path : list of PathWitness and SplitPathWitness
+        Witnesses for other numbers of features: for `upper_at`.
     n_eigensolves, n_nodes : int
     seconds : float
     history : (t, 3) array
@@ -95,7 +95,7 @@ class Certificate(HasChoice):
     n_components: int
     choice: Choice = field(repr=False)
     witness: Witness = field(repr=False)
-    path: list[PathWitness] = field(repr=False)
+    path: list[PathWitness | SplitPathWitness] = field(repr=False)
     n_eigensolves: int
     n_nodes: int
     seconds: float
@@ -138,10 +138,16 @@ class Certificate(HasChoice):
         """The probability that `upper` holds: 1, but for the bound of an ε-net."""
         return self.witness.confidence
 
+    @property
+    def reach(self) -> int:
+        """The largest number of features for which `upper_at` has a bound."""
+        further = [path.reach(self.choice) for path in self.path]
+        return max([self.n_features_to_select, *further])
+
     def upper_at(self, k: int) -> float:
         """Return an upper bound on the optimum with k features instead.
 
-        From the full-size witnesses that were kept; looser the further k is from theirs.
+        From the witnesses for other k that were kept; looser the further k is from theirs.
         """
         if self.patterns is not None:
             raise ValueError("Components with features of their own have no bound for another k.")
@@ -153,7 +159,9 @@ class Certificate(HasChoice):
             )
         if k < self.include.size:
             raise ValueError(f"k={k} is fewer than the {self.include.size} features to include.")
-        bounds = [path.upper_at(self.choice, k) for path in self.path]
+        bounds = [
+            path.upper_at(self.choice, k) for path in self.path if k <= path.reach(self.choice)
+        ]
         # More features never explain less, so the bound at k holds for all fewer.
         if k <= self.n_features_to_select or self.witness.any_size:
             bounds.append(self.upper)

@@ -1,12 +1,13 @@
 """Witnesses of single bounds: traces, the dual bound, two for wide data, one for every k."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.problem import Choice
+from kspan.problem import Choice, RowSparseProblem
+from kspan.problem.choice import is_count
 from kspan.proofs.check.bounds import (
     Bound,
     Cones,
@@ -139,6 +140,10 @@ class PathWitness(Part):
         bound = dual_bound(known, factor, m, choice, cones, any_size=True)
         return cls(known.scale, features, factor, bound.scores, bound.ky_fan, cones)
 
+    def reach(self, choice: Choice) -> int:
+        """The largest number of features that it bounds."""
+        return choice.largest_size
+
     def with_room(self, known: KnownMatrix, m: int) -> "PathWitness":
         """Return it with room for `Uncertainty.noise`."""
         return replace(self, scores=self.scores + 2 * known.uncertainty.scores(m))
@@ -161,6 +166,67 @@ class PathWitness(Part):
         """Return the bound for k features of a choice."""
         best = choice.on(self.features).resized(k).best_sum(self.scores)
         return self.scale * (self.ky_fan + best)
+
+
+@dataclass(frozen=True)
+class SplitPathWitness(Part):
+    """A split bound with scores of all features and a sum: it holds for every k up to `most`.
+
+    A row of P has at most k - 1 entries beside the diagonal, so cones with room for more of them
+    bound fewer features too; and only positive eigenvalues are counted, as the rank of what is
+    inside may be below m.
+    """
+
+    split: SplitWitness
+    most: int
+    scores: FloatArray
+    ky_fan: float
+
+    @classmethod
+    def of(
+        cls, problem: Problem, split: SplitWitness, most: int, known: KnownMatrix,
+        everywhere: KnownVariances,
+    ) -> "SplitPathWitness":  # fmt: skip
+        """Compute scores and sum, for A on the features inside, and the variances of all."""
+        bound = split.bound(known, everywhere, _at(problem, most))
+        return cls(split, most, bound.scores, bound.ky_fan)
+
+    def with_room(self, everywhere: KnownVariances, m: int) -> "SplitPathWitness":
+        """Return it with room for `Uncertainty.noise`."""
+        return replace(self, scores=self.scores + 2 * everywhere.uncertainty.scores(m))
+
+    def reach(self, choice: Choice) -> int:
+        """The largest number of features that it bounds."""
+        return min(self.most, choice.largest_size)
+
+    def check(self, problem: Problem, what: str) -> None:
+        """Compute scores and sum again, and compare."""
+        inside, scale = self.split.inside, self.split.scale
+        require_signs(problem, self.split.cones, "witness")
+        choice, m = problem.choice, problem.n_components
+        fewest = max(m, choice.include.size, 1)
+        possible = is_count(self.most) and fewest <= self.most <= choice.largest_size
+        need(possible, f"{what}: is for a number of features that cannot be")
+        known = KnownMatrix.of(problem, feature_numbers(inside, problem.n_features, what), scale)
+        everywhere = KnownVariances.of(problem, scale)
+        again = SplitPathWitness.of(problem, self.split, self.most, known, everywhere)
+        need(
+            self.scores.shape == again.scores.shape and self.scores.dtype == np.float64,
+            f"{what}: not one score for each feature",
+        )
+        for k in range(fewest, self.most + 1):
+            follow(f"{what} at k={k}", again.upper_at(choice, k), self.upper_at(choice, k))
+
+    def upper_at(self, choice: Choice, k: int) -> float:
+        """Return the bound for k features of a choice, up to `most`."""
+        value = self.ky_fan + choice.resized(k).best_sum(self.scores)
+        return self.split.scale * max(value, 0.0)
+
+
+def _at(problem: Problem, size: int) -> Any:
+    """Return the problem with another number of features."""
+    assert isinstance(problem, RowSparseProblem)
+    return problem.at(size)
 
 
 def require_signs(problem: Problem, cones: Cones | None, what: str) -> None:

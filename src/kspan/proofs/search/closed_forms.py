@@ -50,14 +50,22 @@ def prove_by_closed_forms(proof: Proof, budgets: Budgets) -> None:
     proof.report()
 
 
+# The spectrum comes from the samples when there are so many times more features.
+MUCH_WIDER = 8
+
+
 def uses_data(problem: Problem, budgets: Budgets) -> bool | None:
     """Whether bounds are computed from samples and not from a matrix; None if neither is small.
 
-    Small matrices are formed; of large ones only wide data has a spectrum.
+    Small matrices are formed, unless there are much fewer samples; of large ones only wide data has
+    a spectrum.
     """
-    if problem.choice.features.size <= budgets.dense_limit:
+    size, covariance = problem.choice.features.size, problem.covariance
+    if covariance.is_wide and MUCH_WIDER * (covariance.n_samples or 0) < size:
+        return True
+    if size <= budgets.dense_limit:
         return False
-    return True if problem.covariance.is_wide else None
+    return True if covariance.is_wide else None
 
 
 def eigenvalue_witness(problem: Problem, budgets: Budgets) -> DualWitness | None:

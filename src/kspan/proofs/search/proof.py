@@ -15,7 +15,7 @@ from kspan.proofs.check.certificate import OPTIMAL_GAP, Certificate
 from kspan.proofs.check.claims import CertificateError, Problem, Witness
 from kspan.proofs.check.known import KnownMatrix
 from kspan.proofs.check.telling import error_of
-from kspan.proofs.check.witnesses import PathWitness, TraceWitness
+from kspan.proofs.check.witnesses import PathWitness, SplitPathWitness, TraceWitness
 
 # problem, scores of all features, which of them may be chosen, monitor -> a support; or loadings
 # for scores, and to loadings, where each component has features of its own
@@ -39,7 +39,7 @@ class Proof:
     heuristic: Heuristic | None = None
     upper: float = np.inf  # in the units of the problem
     witness: Witness = field(default_factory=TraceWitness)
-    path: list[PathWitness] = field(default_factory=list)
+    path: list[PathWitness | SplitPathWitness] = field(default_factory=list)
     n_eigensolves: int = 0
     n_nodes: int = 0
     history: list[list[float]] = field(default_factory=list)

@@ -39,7 +39,7 @@ from kspan.problem import Choice
 from kspan.proofs.check.claims import Problem
 from kspan.proofs.check.known import KnownFactor, KnownMatrix, KnownVariances
 from kspan.proofs.check.witnesses import SampleWitness, SplitWitness
-from kspan.proofs.search.cone_relaxation import ConeRelaxation
+from kspan.proofs.search.cone_relaxation import ConeRelaxation, ConeSnapshot
 from kspan.proofs.search.proof import Proof
 from kspan.proofs.search.tree_state import Budgets
 
@@ -228,59 +228,84 @@ def prove_by_split(proof: Proof, budgets: Budgets) -> SplitWitness | None:
 
     Returns its best witness; None without any, as when features outside cost as much as any.
     """
-    problem, lowest = proof.problem, np.inf
+    problem = proof.problem
     variances = problem.covariance.diagonal()
     inside = choose_inside(variances, budgets.n_inside, proof.support, problem.choice)
-    outside = problem.choice.settled(removed=np.setdiff1d(inside, problem.choice.include))
-    if not outside.is_empty and outside.best_sum(variances) >= HOPELESS * proof.upper:
+    if not says_something(problem, inside, proof.upper):
         return None
-    known, everywhere = KnownMatrix.of(problem, inside), KnownVariances.of(problem)
-    relax = split_relaxation(problem, known, inside, proof.support)
-    best = None
-    for iteration in range(1, budgets.split_iter + 1):
-        relax.step()
-        stop = proof.monitor.out_of_time() or iteration == budgets.split_iter
-        if iteration % BOUND_EVERY and not stop:
-            continue
-        witness = SplitWitness(known.scale, inside, *relax.witness())
-        try:
-            value = witness.bound(known, everywhere, problem).value * known.scale
-        except FloatingPointError:
-            break
-        proof.n_eigensolves += 1
-        gained, share = lowest - value, budgets.split_patience
-        if value < lowest:
-            best, lowest = witness, value
-        proof.offer(value, witness)
-        if proof.report(n_features_left=inside.size) or value <= proof.lower:
-            break
-        if gained < share * (lowest - proof.lower):
-            break
-    proof.n_eigensolves += relax.n_eigensolves
-    proof.note()
+    split = Split.of(problem, inside)
+    relax = split.relaxation(problem, proof.support)
+    best = split.prove(proof, relax, budgets)
     proof.improve(placed(relax.z, inside, variances.size))
     return best
+
+
+@dataclass(frozen=True)
+class Split:
+    """What split bounds of problems that differ in k share: T, and what is known of A."""
+
+    inside: Index
+    known: KnownMatrix
+    everywhere: KnownVariances
+
+    @classmethod
+    def of(cls, problem: Problem, inside: Index) -> "Split":
+        """Form A on some features."""
+        return cls(inside, KnownMatrix.of(problem, inside), KnownVariances.of(problem))
+
+    def relaxation(
+        self, problem: Problem, support: Index, start: ConeSnapshot | None = None
+    ) -> ConeRelaxation:
+        """Return the relaxation on T in which features of R may be bought for their variance.
+
+        It begins where another one ended, or near a support in T.
+        """
+        choice, inside, scale = problem.choice.without_rules(), self.inside, self.known.scale
+        outside = np.setdiff1d(choice.free, inside)
+        rewards = problem.covariance.diagonal()[outside] / scale
+        forced_outside = np.setdiff1d(choice.include, inside).size
+        return ConeRelaxation(
+            self.known.A, problem.n_components,
+            choice.on(inside).resized(choice.size - forced_outside), rewards=rewards,
+            nonnegative=problem.nonnegative, start=start,
+            near=None if problem.nonnegative else places_in(support, inside),
+        )  # fmt: skip
+
+    def prove(self, proof: Proof, relax: ConeRelaxation, budgets: Budgets) -> SplitWitness | None:
+        """Lower the bound of a proof by a relaxation; return the best witness, if there is one."""
+        best, lowest = None, np.inf
+        for iteration in range(1, budgets.split_iter + 1):
+            relax.step()
+            stop = proof.monitor.out_of_time() or iteration == budgets.split_iter
+            if iteration % BOUND_EVERY and not stop:
+                continue
+            witness = SplitWitness(self.known.scale, self.inside, *relax.witness())
+            try:
+                bound = witness.bound(self.known, self.everywhere, proof.problem)
+            except FloatingPointError:
+                break
+            value = bound.value * self.known.scale
+            proof.n_eigensolves += 1
+            gained, share = lowest - value, budgets.split_patience
+            if value < lowest:
+                best, lowest = witness, value
+            proof.offer(value, witness)
+            if proof.report(n_features_left=self.inside.size) or value <= proof.lower:
+                break
+            if gained < share * (lowest - proof.lower):
+                break
+        proof.n_eigensolves += relax.n_eigensolves
+        proof.note()
+        return best
+
+
+def says_something(problem: Problem, inside: Index, upper: float) -> bool:
+    """Whether a split may bound a problem: not if features of R alone cost as much as is known."""
+    outside = problem.choice.settled(removed=np.setdiff1d(inside, problem.choice.include))
+    return outside.is_empty or outside.best_sum(problem.covariance.diagonal()) < HOPELESS * upper
 
 
 def choose_inside(variances: FloatArray, size: int, support: Index, choice: Choice) -> Index:
     """Return T: the chosen and the forced features, and those of largest variance."""
     fixed = choice.without_rules().settled(fixed=support)
     return fixed.resized(max(size, fixed.include.size)).select(variances)
-
-
-def split_relaxation(
-    problem: Problem, known: KnownMatrix, inside: Index, support: Index
-) -> ConeRelaxation:
-    """Return the relaxation on T in which features of R may be bought for their variance.
-
-    It begins near a support in T.
-    """
-    choice = problem.choice.without_rules()
-    outside = np.setdiff1d(choice.free, inside)
-    rewards = problem.covariance.diagonal()[outside] / known.scale
-    forced_outside = np.setdiff1d(choice.include, inside).size
-    return ConeRelaxation(
-        known.A, problem.n_components, choice.on(inside).resized(choice.size - forced_outside),
-        rewards=rewards, nonnegative=problem.nonnegative,
-        near=None if problem.nonnegative else places_in(support, inside),
-    )  # fmt: skip
