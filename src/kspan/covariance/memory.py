@@ -128,7 +128,7 @@ class Memory:
     >>> from kspan import FeatureSparsePCA, Memory
     >>> X, memory = load_wine().data, Memory()
     >>> for k in (3, 4, 5):
-    ...     pca = FeatureSparsePCA(2, k, scale=True, memory=memory, random_state=0).fit(X)
+    ...     pca = FeatureSparsePCA(2, k, scale=True, solver="ipu", memory=memory).fit(X)
     >>> memory.misses, memory.hits  # moments, A, eigenpairs: computed once, found twice
     (3, 6)
     """
