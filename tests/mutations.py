@@ -253,6 +253,39 @@ MUTATIONS = [
         "progress.py", "if self._parent is not None and status is not Status.TIME_LIMIT:",
         "if False:", "tests/test_progress.py",
     ),
+    # --- what is kept of data for the next fit
+    Mutation(
+        "covariance/digests.py", "repr((values.shape, values.dtype.str, layout))",
+        "repr((values.shape, values.dtype.str))", "tests/covariance/test_memory.py",
+    ),
+    Mutation(
+        "covariance/data_covariance.py", "if known.changed:", "if False:",
+        "tests/covariance/test_memory.py",
+    ),
+    Mutation(
+        "covariance/data_covariance.py", "'formed' if self._gram is not None else 'not formed'",
+        "'formed'", "tests/covariance/test_memory.py",
+    ),
+    Mutation(
+        "covariance/data_covariance.py", 'recall.about("scale", own, "ddof", ddof)', "recall",
+        "tests/covariance/test_memory.py",
+    ),
+    Mutation(
+        "covariance/convert.py", '"data", None if weights is None else weights.digest()', '"data"',
+        "tests/covariance/test_memory.py",
+    ),
+    Mutation(
+        "covariance/memory.py", "and entry.key == key else None", "else None",
+        "tests/covariance/test_memory.py",
+    ),
+    Mutation(
+        "covariance/memory.py", "return copy.deepcopy(found[0])", "return found[0]",
+        "tests/covariance/test_memory.py",
+    ),
+    Mutation(
+        "covariance/matrix.py", "if known is not None and not known.changed:",
+        "if known is not None:", "tests/covariance/test_memory.py",
+    ),
     Mutation(
         "storage/files.py", "if type(found) is int and found < FORMAT:", "if False:",
         "tests/test_storage.py",

@@ -16,6 +16,7 @@ _HOME = {
     "FeatureSparsePCA": "kspan.estimators",
     "FeatureSparseSelector": "kspan.estimators",
     "FitRecord": "kspan.records",
+    "Memory": "kspan.covariance",
     "NonnegativeProblem": "kspan.problem",
     "NonnegativeSparsePCA": "kspan.estimators",
     "Panel": "kspan.choosing_k",
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from kspan.choosing_k import selection_stability as selection_stability
     from kspan.choosing_k import sparsity_path as sparsity_path
     from kspan.choosing_k import suggest_k as suggest_k
+    from kspan.covariance import Memory as Memory
     from kspan.covariance import as_covariance as as_covariance
     from kspan.estimators import ElementSparsePCA as ElementSparsePCA
     from kspan.estimators import FeatureSparsePCA as FeatureSparsePCA

@@ -104,6 +104,8 @@ def test_equals_the_dense_covariance(rng, backend, shape, scale, ddof, route, mo
             covariance.submatrix(support), A[np.ix_(support, support)], atol=tol
         )
         inside = A[np.ix_(support, support)]
+        along = covariance.variance_along(W[support], support)
+        assert along == pytest.approx(np.trace(W[support].T @ inside @ W[support]), abs=100 * tol)
         np.testing.assert_allclose(
             covariance.products_within(support, lambda own: own / 3), A[:, support] @ inside / 3,
             atol=10 * tol * max(1.0, A.max()),

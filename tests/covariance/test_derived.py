@@ -12,6 +12,7 @@ from kspan.covariance import (
     UnitCovariance,
     UpdatedCovariance,
 )
+from kspan.covariance.memory import NOTHING
 from tests.out_of_core import npy
 
 D = 9
@@ -77,6 +78,7 @@ def check_entries(case):
     case.close(derived.matmat(W[S], S), A[:, S] @ W[S])
     case.close(derived.submatrix(S), inside)
     case.close(derived.columns(S), A[:, S])
+    case.close(derived.variance_along(W[S], S), np.trace(W[S].T @ inside @ W[S]))
     case.close(derived.products_within(S, lambda own: 2 * own), 2 * A[:, S] @ inside)
     stack = np.array([S, S[::-1]])
     case.close(derived.submatrices(stack), np.stack([inside, inside[::-1, ::-1]]))
@@ -141,6 +143,7 @@ def check_frame(case):
     for name in ("n_features", "n_samples", "dtype", "kind", "reads_are_costly", "weights_digest"):
         assert getattr(derived, name) == getattr(base, name)
     assert derived.missing is None  # told of data as it came
+    assert derived.recall is NOTHING  # kept of the base alone
     if case.form == "matrix":
         assert derived.mean is None
         assert derived.scale is None
@@ -197,7 +200,7 @@ def check_fingerprint(case):
 CHECKS = {
     check_entries: {
         "diagonal", "trace", "matmat", "submatrix", "submatrices", "columns", "restrict",
-        "products_within",
+        "products_within", "variance_along",
     },
     check_eigenpairs: {"leading", "leading_if_cheap"},
     check_samples: {"has_samples", "scores", "row_blocks"},
@@ -206,7 +209,7 @@ CHECKS = {
     check_sketch: {"sketch"},
     check_frame: {
         "n_features", "n_samples", "dtype", "kind", "mean", "scale", "standardised",
-        "reads_are_costly", "weights_digest", "missing",
+        "reads_are_costly", "weights_digest", "missing", "recall",
     },
     check_counts: {"n_passes", "n_grams", "prepare", "ensure_psd"},
     check_fingerprint: {"fingerprint"},

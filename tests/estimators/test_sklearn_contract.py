@@ -18,6 +18,7 @@ from kspan import (
     ElementSparsePCA,
     FeatureSparsePCA,
     FeatureSparseSelector,
+    Memory,
     NonnegativeSparsePCA,
     StiefelSparsePCA,
 )
@@ -49,6 +50,7 @@ def quick():
     [
         FeatureSparsePCA(),
         FeatureSparsePCA(solver="ipu", scale=True),
+        FeatureSparsePCA(solver="ipu", memory=Memory()),
         FeatureSparseSelector(solver_options=SMALL_BUDGET),
         FeatureSparsePCA(criterion="represent", solver_options=SMALL_BUDGET),
         FeatureSparseSelector(criterion="represent", certify="tight", solver_options=SMALL_BUDGET),
@@ -91,6 +93,7 @@ PARAMETERS = {
     "covariance": "precomputed",
     "missing": "mean",
     "psd": "raise",
+    "memory": "a folder",
     "certify": True,
     "n_jobs": 2,
     "solver_options": {"max_iter": 3},

@@ -1,11 +1,13 @@
 """How the machine is used: what is limited is given back."""
 
+import sys
 import threading
+from types import ModuleType
 
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from kspan.linalg.machine import one_blas_thread
+from kspan.linalg.machine import _Libraries, one_blas_thread
 
 
 def threads_by_library():
@@ -56,3 +58,11 @@ def test_threads_that_overlap_leave_the_process_as_it_was(blas_threads):
     other.join(10)
     assert between == {1}, "the second one still works"
     assert blas_threads() == {2}
+
+
+def test_libraries_are_looked_for_again_after_an_import(monkeypatch):
+    libraries = _Libraries()
+    first = libraries.controller()
+    assert libraries.controller() is first
+    monkeypatch.setitem(sys.modules, "a_module_that_brings_a_library", ModuleType("one"))
+    assert libraries.controller() is not first

@@ -10,8 +10,10 @@ from kspan.covariance.derived import (
 )
 from kspan.covariance.interface import Covariance
 from kspan.covariance.matrix import DenseCovariance
+from kspan.covariance.memory import Memory
 
 __all__ = [
     "Covariance", "DataCovariance", "DenseCovariance", "InMemoryCovariance", "MaskedCovariance",
-    "ShiftedCovariance", "UnitCovariance", "UpdatedCovariance", "as_covariance", "require_built_as",
+    "Memory", "ShiftedCovariance", "UnitCovariance", "UpdatedCovariance", "as_covariance",
+    "require_built_as",
 ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from kspan.arrays import FloatArray, Index
 from kspan.covariance import block_kernels as kernels
 from kspan.covariance.data_covariance import DataCovariance, row_edges
 from kspan.covariance.dense_data import DenseDataCovariance
+from kspan.covariance.memory import Columns
 from kspan.covariance.weights import Weights
 from kspan.io.rows import RowSource
 
@@ -19,6 +20,12 @@ SKETCH_COLUMNS = 16
 
 # Rows whose mean the others are measured from: large means then cost no digits.
 HEAD_ROWS = 64
+
+
+def _random_columns(d: int) -> FloatArray:
+    """Return the columns of the first product."""
+    rng = np.random.default_rng(0)  # the same data, the same answer
+    return rng.standard_normal((d, min(SKETCH_COLUMNS, d)))
 
 
 class ChunkedCovariance(DataCovariance):
@@ -37,13 +44,8 @@ class ChunkedCovariance(DataCovariance):
         return self._gram is None and self._takes_long_to_form
 
     @classmethod
-    def measure(
-        cls, X: RowSource, *, scale: bool | FloatArray, ddof: int, weights: Weights | None = None
-    ) -> Self:
-        """Build from the rows alone. One pass."""
-        d = X.shape[1]
-        rng = np.random.default_rng(0)  # the same data, the same answer
-        columns = rng.standard_normal((d, min(SKETCH_COLUMNS, d)))
+    def _summarised(cls, X: RowSource, weights: Weights | None) -> tuple[Columns, int]:
+        columns = _random_columns(X.shape[1])
         with np.errstate(all="ignore"):  # what is not finite shows in the means
             if weights is None:
                 head = X.head(HEAD_ROWS).astype(np.float64)
@@ -56,15 +58,14 @@ class ChunkedCovariance(DataCovariance):
             partial(kernels.merge_sketched, columns=columns),
             rows=None if weights is None else weights.values,
         )
-        covariance = cls.from_moments(
-            X, origin, found.moments, scale=scale, ddof=ddof, weights=weights
-        )
-        covariance.n_passes += 1
+        return Columns.of(origin, found.moments, found.product), 1
+
+    def _take(self, columns: Columns) -> None:
         # A scaled: D⁻¹ S D⁻¹ (DΩ) = D⁻¹ S Ω, so the columns are those of DΩ.
-        divisors = covariance.scale[:, None]
-        image = found.product / (divisors * covariance.divisor)
-        covariance.sketch = columns * divisors, image
-        return covariance
+        divisors = self.scale[:, None]
+        assert columns.product is not None
+        image = columns.product / (divisors * self.divisor)
+        self.sketch = _random_columns(self.n_features) * divisors, image
 
     def _times(self, W: FloatArray, support: Index | None) -> FloatArray:
         return self.X.stack(partial(kernels.product, W=W), columns=support)

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from kspan.covariance.chunked import ChunkedCovariance
 from kspan.covariance.data_covariance import DataCovariance, require_variance
 from kspan.covariance.dense_data import DenseDataCovariance
+from kspan.covariance.digests import data_digest
 from kspan.covariance.interface import Covariance, Kind
 from kspan.covariance.matrix import DenseCovariance, Psd
-from kspan.covariance.missing import RULES, Incomplete
+from kspan.covariance.memory import NOTHING, Holes, Recall, made_by, store_of
+from kspan.covariance.missing import RULES, Incomplete, Missing
 from kspan.covariance.sparse_data import SparseDataCovariance
 from kspan.covariance.weights import Weights
 from kspan.io import RowSource, open_data
@@ -42,6 +44,7 @@ def as_covariance(
     sample_weight: Any = None,
     missing: str = "raise",
     psd: Psd = "mend",
+    memory: Any = None,
 ) -> Covariance:
     """Turn data, or a covariance matrix, into what every kspan method works on.
 
@@ -80,6 +83,10 @@ def as_covariance(
         "mend" warns by how much, and takes it as it is: variances are its own, and upper bounds
         make up for what it lacks, so that both hold for it. An eigenvalue below -5% of the largest
         is refused all the same, as that is no covariance (of pairs, below -100%).
+    memory : path, `kspan.Memory` or joblib.Memory, optional
+        Where moments, A or XX', and leading eigenpairs are kept for the next time that the same
+        data is given; the data itself is not. To tell it from other data it is read once. What is
+        computed from them is the same to the last digit.
 
     Returns
     -------
@@ -125,17 +132,36 @@ def as_covariance(
             raise ValueError("scale=True needs data; divide a covariance by its scales yourself.")
         if sample_weight is not None:
             raise ValueError(GIVEN_WITH_WEIGHTS)
-        return _from_matrix(X, feature_names, psd)
+        recall = _recall(memory, X, "covariance", psd)
+        return _from_matrix(X, feature_names, psd, recall)
     _require_shape(X.shape, ddof, scale)
     weights = None if sample_weight is None else Weights.of(sample_weight, X.shape[0], ddof)
-    covariance = _measured(X, scale=scale, ddof=ddof, weights=weights)
+    recall = _recall(memory, X, "data", None if weights is None else weights.digest())
+    covariance = _measured(X, recall, scale=scale, ddof=ddof, weights=weights)
+    covariance.n_passes += int(recall is not NOTHING)
     if not np.isfinite(covariance.diagonal()).all():
         given = Incomplete(X, weights, feature_names)
-        found = _from_incomplete(given, missing, scale=scale, ddof=ddof, psd=psd)
+        found = _from_incomplete(given, missing, recall, scale=scale, ddof=ddof, psd=psd)
         found.n_passes += covariance.n_passes  # until the holes were found
         return found
     covariance.require_variance()
     return covariance
+
+
+def _recall(memory: Any, X: Any, *what: Any) -> Recall:
+    """Return what a memory knows of data: nothing if it is small, and computing as quick."""
+    store = store_of(memory)
+    if store is None or _least_work(X) < store.least_work:
+        return NOTHING
+    return Recall(store, made_by()).about(*what, data_digest(X))
+
+
+def _least_work(X: Any) -> float:
+    """Return how many multiplications a product of the data with itself takes; of files any."""
+    if isinstance(X, RowSource):
+        return np.inf
+    numbers = X.nnz if scipy.sparse.issparse(X) else X.size
+    return float(numbers) * min(X.shape)
 
 
 def _given_scale(scale: Any) -> NDArray[np.float64]:
@@ -205,7 +231,9 @@ def _as_floats(X: Any) -> Any:
     return X.astype(wanted)
 
 
-def _from_matrix(A: Any, feature_names: Sequence[str] | None, psd: Psd) -> DenseCovariance:
+def _from_matrix(
+    A: Any, feature_names: Sequence[str] | None, psd: Psd, recall: Recall
+) -> DenseCovariance:
     if scipy.sparse.issparse(A):
         raise ValueError("A precomputed covariance must be a dense array.")
     if A.shape[0] != A.shape[1]:
@@ -216,32 +244,42 @@ def _from_matrix(A: Any, feature_names: Sequence[str] | None, psd: Psd) -> Dense
     if not covariance.is_finite():
         raise ValueError(_describe_not_finite(A, feature_names))
     covariance.validate()
+    covariance.recall = recall
+    covariance.n_passes += int(recall is not NOTHING)
     require_variance(covariance.diagonal())
     return covariance
 
 
-def _measured(X: Any, **how: Any) -> DataCovariance:
+def _measured(X: Any, recall: Recall, **how: Any) -> DataCovariance:
     """Return the covariance of data of any kind; what is not finite shows in its variances."""
     if isinstance(X, RowSource):
-        return ChunkedCovariance.measure(X, **how)
+        return ChunkedCovariance.measure(X, recall, **how)
     if scipy.sparse.issparse(X):
-        return SparseDataCovariance.measure(X, **how)
-    return DenseDataCovariance.measure(X, **how)
+        return SparseDataCovariance.measure(X, recall, **how)
+    return DenseDataCovariance.measure(X, recall, **how)
 
 
 def _from_incomplete(
-    given: Incomplete, rule: str, *, scale: bool | NDArray[np.float64], ddof: int, psd: Psd
-) -> Covariance:
+    given: Incomplete, rule: str, recall: Recall, *, scale: bool | NDArray[np.float64], ddof: int,
+    psd: Psd,
+) -> Covariance:  # fmt: skip
     """Do what is to be done about data whose variances are not finite."""
     X = given.X
     if rule == "raise":
         raise ValueError(_describe_not_finite(X, given.feature_names))
-    missing, mean = given.measured(rule)
-    if not missing.count:
+    holes, n_passes = recall.find("holes", Holes), 0
+    if holes is None:
+        holes, n_passes = given.holes(), 2
+        recall.keep("holes", holes)
+    mean = holes.mean
+    if not holes.count:
         raise ValueError(OVERFLOW)
     covariance: Covariance
     if rule == "pairwise":
-        covariance = given.by_pairs(mean, scale=scale, ddof=ddof, psd=psd)
+        pairs = given.by_pairs(mean, scale=scale, ddof=ddof, psd=psd)
+        own = scale.tobytes() if isinstance(scale, np.ndarray) else bool(scale)
+        pairs.recall = recall.about("pairs", own, ddof, psd)
+        covariance = pairs
     else:
         if isinstance(X, RowSource):
             X = FilledRows(X, mean)
@@ -249,13 +287,15 @@ def _from_incomplete(
             X = FilledRows(ArraySource(X, "data"), mean)
         else:
             X = filled(X, mean)
-        measured = _measured(X, scale=scale, ddof=ddof, weights=given.weights)
+        filled_data = recall.about("filled")
+        measured = _measured(X, filled_data, scale=scale, ddof=ddof, weights=given.weights)
         if not np.isfinite(measured.diagonal()).all():
             raise ValueError(OVERFLOW)
         measured.require_variance()
         covariance = measured
-    covariance.dtype, covariance.missing = np.dtype(given.X.dtype), missing
-    covariance.n_passes += 2  # for the means
+    covariance.dtype = np.dtype(given.X.dtype)
+    covariance.missing = Missing(rule, holes.count, given.X.shape[0] * given.X.shape[1], given.X)
+    covariance.n_passes += n_passes
     return covariance
 
 

@@ -10,9 +10,10 @@ import scipy.linalg.blas
 from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index
-from kspan.covariance.block_kernels import Moments, centred_product, product, row_digests
+from kspan.covariance.block_kernels import centred_product, product, row_digests
 from kspan.covariance.interface import Covariance, Kind
 from kspan.covariance.matrix import matrix_on
+from kspan.covariance.memory import NOTHING, Columns, Gram, Leading, Recall
 from kspan.covariance.weights import Weights
 from kspan.linalg.eigen import RESIDUAL_TOL, EigenPairs, lanczos, leading_dense
 from kspan.linalg.rounding import UNIT
@@ -127,19 +128,51 @@ class DataCovariance(Covariance):
         return self.ddof == 1 and (self.standardised or not self._is_scaled)
 
     @classmethod
-    def from_moments(
-        cls, X: Any, origin: FloatArray, moments: Moments, *, scale: bool | FloatArray, ddof: int,
+    def measure(
+        cls, X: Any, recall: Recall = NOTHING, *, scale: bool | FloatArray, ddof: int,
         weights: Weights | None = None,
     ) -> Self:  # fmt: skip
-        """Build from X and the moments of its columns, measured from an origin."""
+        """Build from X alone, and what is known of it. As many passes as its kind takes, or none.
+
+        Parameters
+        ----------
+        X : the data
+        recall : what was found out about it before
+        scale, ddof, weights : see `kspan.as_covariance`
+        """
+        columns, n_passes = recall.find("columns", Columns), 0
+        if columns is None:
+            columns, n_passes = cls._summarised(X, weights)
+            recall.keep("columns", columns)
+        covariance = cls.from_moments(X, columns, scale=scale, ddof=ddof, weights=weights)
+        covariance.n_passes += n_passes
+        own = scale.tobytes() if isinstance(scale, np.ndarray) else bool(scale)
+        covariance.recall = recall.about("scale", own, "ddof", ddof)
+        covariance._take(columns)
+        return covariance
+
+    @classmethod
+    @abstractmethod
+    def _summarised(cls, X: Any, weights: Weights | None) -> tuple[Columns, int]:
+        """Return the moments of the columns, and how many passes they took."""
+
+    def _take(self, columns: Columns) -> None:
+        """Take what else is known of the columns."""
+
+    @classmethod
+    def from_moments(
+        cls, X: Any, columns: Columns, *, scale: bool | FloatArray, ddof: int,
+        weights: Weights | None = None,
+    ) -> Self:  # fmt: skip
+        """Build from X and the moments of its columns."""
         divisor = X.shape[0] - ddof if weights is None else weights.less(ddof)
-        variances = moments.squares / divisor
-        mean, rest = moments.centre(origin)
+        variances = columns.squares / divisor
         standardised = not isinstance(scale, np.ndarray) and bool(scale)
         divisors = divisors_for(variances, scale)
         scaled = variances / divisors / divisors
         if standardised:  # they are one, and which is the largest is not a matter of rounding
             scaled = np.where(np.isfinite(variances), variances > 0, variances).astype(np.float64)
+        mean, rest = columns.mean, columns.rest
         return cls(X, mean, divisors, scaled, ddof, standardised, rest, weights)
 
     def entry_errors(self) -> FloatArray:
@@ -285,10 +318,25 @@ class DataCovariance(Covariance):
     def _form(self) -> FloatArray | None:
         """Return A, and keep it, if it is cheap to form."""
         if self._gram is None and self._is_cheap(self.n_features):
-            self._gram = self._computed()
+            known = self.recall.find("gram", Gram)
+            if known is None:
+                known = Gram(self._computed())
+                self.recall.keep("gram", known)
+            self._gram = known.products
         return self._gram
 
     def _leading(self, m: int) -> EigenPairs:
+        name = f"{m} pairs, {'formed' if self._gram is not None else 'not formed'}"
+        known = self.recall.find(name, Leading)
+        if known is None:
+            pairs = self._found_leading(m)
+            known = Leading(pairs, self._gram is not None)
+            self.recall.keep(name, known)
+        if known.changed:  # what comes after goes on from A, as it would have
+            self._form()
+        return known.pairs
+
+    def _found_leading(self, m: int) -> EigenPairs:
         n, d = self.n_samples, self.n_features
         if n < d:
             # The n×n side has the same nonzero eigenvalues; its vectors come back through X'.
@@ -346,13 +394,6 @@ class InMemoryCovariance(DataCovariance):
     """Data in an array or a scipy sparse one, of which rows and columns can be taken."""
 
     _sample_gram: FloatArray | None = None  # (X - 1μ')D⁻²(X - 1μ')' / (n - ddof), once asked for
-
-    @classmethod
-    @abstractmethod
-    def measure(
-        cls, X: Any, *, scale: bool | FloatArray, ddof: int, weights: Weights | None = None
-    ) -> Self:
-        """Build from X alone."""
 
     @abstractmethod
     def _sample_products(self) -> FloatArray:
@@ -423,8 +464,12 @@ class InMemoryCovariance(DataCovariance):
         if not self._is_cheap(self.n_samples):
             return super()._leading_of_samples(m)
         if self._sample_gram is None:
-            self.n_passes += 1
-            self.n_grams += 1
-            products = self._by_roots(self._by_roots(self._sample_products()).T)
-            self._sample_gram = products / self.divisor
+            known = self.recall.find("gram of samples", Gram)
+            if known is None:
+                self.n_passes += 1
+                self.n_grams += 1
+                products = self._by_roots(self._by_roots(self._sample_products()).T)
+                known = Gram(products / self.divisor)
+                self.recall.keep("gram of samples", known)
+            self._sample_gram = known.products
         return leading_dense(self._sample_gram, m)

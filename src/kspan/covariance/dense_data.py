@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from kspan.arrays import FloatArray, Index
 from kspan.covariance.block_kernels import block_slices, column_moments, covariance_product, gram
 from kspan.covariance.data_covariance import DENSE_PIECE_BYTES, DataCovariance, InMemoryCovariance
+from kspan.covariance.memory import Columns
 from kspan.covariance.weights import Weights
 
 # Products with more columns have enough to do for every row that they read.
@@ -25,17 +26,12 @@ class DenseDataCovariance(InMemoryCovariance):
     """Dense data, tall or wide, in either memory order, float32 or float64."""
 
     @classmethod
-    def measure(
-        cls, X: NDArray[np.floating], *, scale: bool | FloatArray, ddof: int,
-        weights: Weights | None = None,
-    ) -> Self:  # fmt: skip
-        """Build from X alone. One pass."""
-        found = column_moments(X) if weights is None else column_moments(
-            X, weights.values, first=weights.heaviest
-        )  # fmt: skip
-        covariance = cls.from_moments(X, *found, scale=scale, ddof=ddof, weights=weights)
-        covariance.n_passes += 1
-        return covariance
+    def _summarised(
+        cls, X: NDArray[np.floating], weights: Weights | None
+    ) -> tuple[Columns, int]:  # fmt: skip
+        if weights is None:
+            return Columns.of(*column_moments(X)), 1
+        return Columns.of(*column_moments(X, weights.values, first=weights.heaviest)), 1
 
     @classmethod
     def of(cls, data: DataCovariance, X: NDArray[np.floating]) -> Self:
@@ -53,6 +49,14 @@ class DenseDataCovariance(InMemoryCovariance):
             return super().scores(W, support)
         self.n_passes += 1
         return self._standard(support) @ W
+
+    def variance_along(self, W: FloatArray, support: Index) -> float:
+        """See `Covariance.variance_along`: of the scores, so that no feature meets another."""
+        if self._gram is not None:
+            return super().variance_along(W, support)
+        self.n_passes += 1
+        scores = self._by_roots(self._standard(support) @ W)
+        return float(np.einsum("ij,ij->", scores, scores)) / self.divisor
 
     def _product(self, W: FloatArray, support: Index | None) -> FloatArray:
         """Return ``A W``: two passes, or one for a few columns."""

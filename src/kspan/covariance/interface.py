@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index
+from kspan.covariance.memory import NOTHING, Recall
 from kspan.linalg.eigen import EigenPairs
 from kspan.linalg.rounding import UNIT
 
@@ -50,6 +51,8 @@ class Covariance(ABC):
         A SHA-256 of the weights of the rows; None if each counts once.
     missing : Missing or None
         How much of the data is missing, and what was done about it.
+    recall : Recall
+        What was found out about the same data before; nothing, unless it was built with a memory.
     indefiniteness : float
         How far the smallest eigenvalue of a given matrix is below zero, as a share of the largest
         one; 0 if by rounding at most, or if nobody has asked (`ensure_psd`). Part of `psd_slack`.
@@ -68,6 +71,7 @@ class Covariance(ABC):
     sketch: tuple[FloatArray, FloatArray] | None = None
     weights_digest: str | None = None
     missing: "Missing | None" = None
+    recall: Recall = NOTHING
     indefiniteness: float = 0.0
     _pairs: EigenPairs | None = None
 
@@ -131,6 +135,10 @@ class Covariance(ABC):
         Of data that is two passes, or none once A is formed.
         """
         return self.matmat(weights_for(self.submatrix(support)), support)
+
+    def variance_along(self, W: FloatArray, support: Index) -> float:
+        """Return ``tr(W'AW)`` for W with rows on the support."""
+        return float(np.sum(W * (self.submatrix(support) @ W)))
 
     def submatrices(self, supports: Index) -> FloatArray:
         """Return ``A[S, S]`` for every row S of `supports` as a (s, k, k) stack."""

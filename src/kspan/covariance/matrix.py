@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from kspan.arrays import FloatArray, Index
 from kspan.covariance.block_kernels import row_digests
 from kspan.covariance.interface import Covariance
+from kspan.covariance.memory import Leading
 from kspan.linalg.eigen import EigenPairs, leading_dense
 from kspan.linalg.rounding import UNIT
 
@@ -97,6 +98,17 @@ class DenseCovariance(Covariance):
         return matrix_on(self, support, self.dtype, is_psd=self._is_psd)
 
     def _leading(self, m: int) -> EigenPairs:
+        was_psd = self._is_psd
+        name = f"{m} pairs, {'settled' if was_psd else 'not settled'}"
+        known = self.recall.find(name, Leading)
+        if known is not None and not known.changed:
+            return known.pairs
+        pairs = self._found_leading(m)
+        if known is None:  # a matrix that is settled on the way may warn, and change: not again
+            self.recall.keep(name, Leading(pairs, self._is_psd != was_psd))
+        return pairs
+
+    def _found_leading(self, m: int) -> EigenPairs:
         pairs = leading_dense(self.A, m)
         if pairs.smallest is None:
             settled = self.n_features <= CHOLESKY_LIMIT

@@ -32,6 +32,7 @@ from kspan.covariance.block_kernels import (
 )
 from kspan.covariance.data_covariance import divisors_for, require_variance
 from kspan.covariance.matrix import DenseCovariance, Psd
+from kspan.covariance.memory import Holes
 from kspan.covariance.weights import NOTHING_LEFT, Weights
 from kspan.io import RowSource
 from kspan.linalg.rounding import UNIT
@@ -90,12 +91,12 @@ class Incomplete:
     weights: Weights | None
     feature_names: Sequence[str] | None
 
-    def measured(self, rule: str) -> tuple[Missing, FloatArray]:
+    def holes(self) -> Holes:
         """Return how much is missing, and the means of what is there. Two passes.
 
         Raises `ValueError` about infinite values, and about columns with fewer than two values.
         """
-        n, d = self.X.shape
+        d = self.X.shape[1]
         weights = None if self.weights is None else self.weights.values
         mean = np.zeros(d)
         for _ in range(2):  # the second time from close by: large means cost no digits
@@ -115,7 +116,7 @@ class Incomplete:
                     f"{self._named(int(few[0]))}. Drop them first."
                 )
             mean = mean + sums / total
-        return Missing(rule, int(n_missing.sum()), n * d, self.X), mean
+        return Holes(int(n_missing.sum()), mean)
 
     def by_pairs(
         self, mean: FloatArray, *, scale: bool | FloatArray, ddof: int, psd: Psd

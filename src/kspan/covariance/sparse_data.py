@@ -1,6 +1,6 @@
 """The covariance of sparse data."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -15,6 +15,7 @@ from kspan.covariance.block_kernels import (
 )
 from kspan.covariance.data_covariance import DENSE_PIECE_BYTES, InMemoryCovariance
 from kspan.covariance.dense_data import DenseDataCovariance
+from kspan.covariance.memory import Columns
 from kspan.covariance.weights import Weights
 from kspan.linalg.eigen import LAPACK_LIMIT
 from kspan.linalg.rounding import UNIT
@@ -38,15 +39,10 @@ class SparseDataCovariance(InMemoryCovariance):
         return self.n_features > MANY_SPARSE_FEATURES
 
     @classmethod
-    def measure(
-        cls, X: Any, *, scale: bool | FloatArray, ddof: int, weights: Weights | None = None
-    ) -> Self:
-        """Build from X alone. Two passes over the stored entries."""
+    def _summarised(cls, X: Any, weights: Weights | None) -> tuple[Columns, int]:
         origin = sparse_origin(X, 0 if weights is None else weights.heaviest)
         moments = sparse_column_moments(X, origin, None if weights is None else weights.values)
-        covariance = cls.from_moments(X, origin, moments, scale=scale, ddof=ddof, weights=weights)
-        covariance.n_passes += 2
-        return covariance
+        return Columns.of(origin, moments), 2  # over the stored entries
 
     def densified(self) -> DenseDataCovariance:
         """Return the same with the zeros stored. One pass."""

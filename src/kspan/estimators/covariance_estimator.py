@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, get_args
 
 import numpy as np
@@ -11,11 +12,11 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_n_features, check_is_fitted, validate_data
 
 from kspan.arrays import FloatArray
-from kspan.covariance import Covariance, as_covariance, require_built_as
+from kspan.covariance import Covariance, Memory, as_covariance, require_built_as
 from kspan.covariance.matrix import Psd
 from kspan.covariance.missing import RULES
 from kspan.io import Opened, open_data
@@ -46,6 +47,7 @@ def common_constraints(*problems: type) -> dict[str, list[Any]]:
         "covariance": [None, StrOptions({"precomputed"})],
         "missing": [StrOptions(set(RULES))],
         "psd": [StrOptions(set(get_args(Psd)))],
+        "memory": [None, str, PathLike, Memory, HasMethods("cache")],
         "solver_options": [None, Mapping],
         "time_limit": [None, Interval(Real, 0, None, closed="neither")],
         "callback": [None, callable],
@@ -67,6 +69,7 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
     covariance: str | None = None
     missing: str = "raise"
     psd: Psd = "mend"
+    memory: Any = None
     solver_options: Mapping[str, Any] | None = None
     time_limit: float | None = None
     callback: Callable[..., bool | None] | None = None
@@ -91,19 +94,20 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
             ensure_min_samples=1 if precomputed else 2,
         )
         names = getattr(self, "feature_names_in_", None)
+        memory = self.memory if reset else None  # a score takes less than to look for it
         if precomputed:
             if self.scale:
                 raise ValueError("scale=True needs data, not covariance='precomputed'.")
             return as_covariance(
                 values, kind="covariance", feature_names=names, sample_weight=sample_weight,
-                psd=self.psd,
+                psd=self.psd, memory=memory,
             )  # fmt: skip
         scale = self.scale if reset or self.scale_ is None else self.scale_
         # A block is copied a few times on its way through a product.
         block_bytes = int(get_config()["working_memory"] * 2**20 / 64)
         return as_covariance(
             values, scale=scale, feature_names=names, block_bytes=block_bytes,
-            sample_weight=sample_weight, missing=self.missing, psd=self.psd,
+            sample_weight=sample_weight, missing=self.missing, psd=self.psd, memory=memory,
         )  # fmt: skip
 
     def _allows_nan(self) -> bool:
@@ -148,7 +152,7 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
         **own : parameters of the estimator that are options of the method, None if not given
         """
         options = dict(self.solver_options or {})
-        clash = sorted(options.keys() & self.get_params().keys())
+        clash = sorted(options.keys() & self.get_params().keys()) if options else []
         if clash:
             raise ValueError(f"{clash[0]!r} is a parameter of its own, not one of solver_options.")
         options = {name: value for name, value in options.items() if name not in PROOF_OPTIONS}
@@ -205,7 +209,7 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
         covariance = self._as_covariance(X, reset=False, sample_weight=sample_weight)
         support = self.get_support(indices=True)
         W = np.linalg.qr(self.components_[:, support].T.astype(np.float64))[0]
-        return float(np.sum(W * (covariance.submatrix(support) @ W)) / covariance.trace())
+        return covariance.variance_along(W, support) / covariance.trace()
 
     def measure(self, X: Any, y: Any = None, sample_weight: Any = None) -> VarianceShares:
         """Return what the components, and the chosen features, tell about all features of X.

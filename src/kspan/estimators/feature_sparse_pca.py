@@ -69,6 +69,10 @@ class FeatureSparsePCA(SparseProjection, FeatureSparseEstimator):
         What to do about a precomputed covariance (or one from pairs) that is not positive
         semidefinite, beyond rounding. "mend" warns by how much and takes it as it is: variances are
         its own, and upper bounds make up for what it lacks. See `kspan.as_covariance`.
+    memory : path, `kspan.Memory` or joblib.Memory, optional
+        Where to keep what was found out about the data before the search began: moments, A or XX',
+        eigenpairs, never the data. The next fit of the same data, with other parameters, starts
+        from there, with the same answer to the last digit. docs/choosing_k.md has a grid search.
     certify : bool or {"fast", "tight", "exact"}, default=False
         Prove how good the choice is: `certificate_` then has an upper bound on what any choice
         explains. "fast" uses closed forms, "tight" (the same as True) a convex relaxation,
@@ -140,7 +144,7 @@ class FeatureSparsePCA(SparseProjection, FeatureSparseEstimator):
     n_samples_ : int
         Not set with a precomputed covariance.
     n_passes_ : int
-        How often the whole data was read.
+        How often the whole data was read; with `memory` once to tell it from other data.
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     Notes

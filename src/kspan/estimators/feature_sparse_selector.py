@@ -14,8 +14,9 @@ from kspan.io import open_data
 class FeatureSparseSelector(SelectorMixin, FeatureSparseEstimator):  # type: ignore[misc]
     """Select the k features whose m principal components explain the most variance.
 
-    The same choice as `FeatureSparsePCA`, with the same parameters and fitted attributes; but
-    `transform` returns the chosen columns themselves and `get_feature_names_out` their names.
+    The same choice as `FeatureSparsePCA`, with the same parameters (`memory` too, for searches) and
+    fitted attributes; but `transform` returns the chosen columns themselves and
+    `get_feature_names_out` their names.
 
     See Also
     --------

@@ -53,7 +53,8 @@ class NonnegativeSparsePCA(LoadingsEstimator):
     n_jobs : int, optional
         Nodes of a search for a proof that are worked on at a time: None is one, -1 as many as there
         are cores. Answer and proof do not depend on it.
-    scale, covariance, missing, psd, solver_options, time_limit, callback, verbose, random_state
+    scale, covariance, missing, psd, memory, solver_options, time_limit, callback, verbose, \
+            random_state
         As in `StiefelSparsePCA`; the options are those of the method in
         `kspan.solvers.nonnegative`, and `checkpoint`, `checkpoint_every` and `k_grid` of
         `kspan.certify`.

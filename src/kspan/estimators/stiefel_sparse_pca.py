@@ -87,6 +87,10 @@ class StiefelSparsePCA(LoadingsEstimator):
         What to do about a precomputed covariance (or one from pairs) that is not positive
         semidefinite, beyond rounding. "mend" warns by how much and takes it as it is: variances are
         its own, and upper bounds make up for what it lacks. See `kspan.as_covariance`.
+    memory : path, `kspan.Memory` or joblib.Memory, optional
+        Where to keep what was found out about the data before the search began: moments, A or XX',
+        eigenpairs, never the data. The next fit of the same data, with other parameters, starts
+        from there, with the same answer to the last digit. docs/choosing_k.md has a grid search.
     solver_options : dict, optional
         Of the method: ``gamma``, ``rho``, ``rho_max``, ``beta``, ``v_step`` ("polar" or "cg"),
         ``v_iter``, ``max_iter``, ``tol``; ``deflation`` ("deflation"); ``second_alpha``

@@ -1,12 +1,31 @@
 """How the machine is used: threads of the linear algebra library, kernels compiled on first use."""
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 import threadpoolctl
+
+
+class _Libraries:
+    """The linear algebra libraries of this process: they come with modules, so seldom anew.
+
+    Looking for them takes about a millisecond, which many a fit does not.
+    """
+
+    def __init__(self) -> None:
+        self.n_modules = 0
+        self.found: Any = None
+
+    def controller(self) -> Any:
+        """Return what sets their threads."""
+        if self.n_modules != len(sys.modules):
+            self.found = threadpoolctl.ThreadpoolController()
+            self.n_modules = len(sys.modules)
+        return self.found
 
 
 class _OneThread:
@@ -19,19 +38,13 @@ class _OneThread:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.n_inside = 0
+        self.libraries = _Libraries()
         self.limits: Any = None
-        # Looking for the libraries takes as long as a small fit; those that numpy and scipy use
-        # are there by the time that anybody enters.
-        self.libraries: threadpoolctl.ThreadpoolController | None = None
 
     def enter(self) -> None:
         with self.lock:
             if self.n_inside == 0:
-                if self.libraries is None:
-                    import scipy.linalg.blas  # noqa: F401 - brings its own library
-
-                    self.libraries = threadpoolctl.ThreadpoolController()
-                self.limits = self.libraries.limit(limits=1, user_api="blas")
+                self.limits = self.libraries.controller().limit(limits=1, user_api="blas")
             self.n_inside += 1
 
     def leave(self) -> None:

@@ -93,7 +93,12 @@ def plain_parameters(estimator: Any, n_features: int) -> dict[str, Any]:
         if name in ("include", "exclude"):
             places = None if value is None else estimator._feature_indices(name, n_features)
             found[name] = None if places is None else [int(place) for place in places]
-        elif name not in ("callback", "n_jobs", "verbose"):  # say nothing about the answer
+        elif name not in (
+            "callback",
+            "memory",
+            "n_jobs",
+            "verbose",
+        ):  # say nothing about the answer
             found[name] = _plain(value)
     return found
 

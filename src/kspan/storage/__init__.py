@@ -2,7 +2,7 @@
 
 from kspan.storage.files import FORMAT, load_file, load_notes, save_file
 from kspan.storage.places import replacing, require_writable
-from kspan.storage.values import digest, misfit
+from kspan.storage.values import digest, misfit, size_in_bytes
 
 __all__ = [
     "FORMAT",
@@ -13,4 +13,5 @@ __all__ = [
     "replacing",
     "require_writable",
     "save_file",
+    "size_in_bytes",
 ]

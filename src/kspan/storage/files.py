@@ -23,13 +23,15 @@ LIMITS = Limits()
 
 
 def save_file(
-    path: str | os.PathLike[str], value: Any, notes: dict[str, Any] | None = None
-) -> None:
+    path: str | os.PathLike[str], value: Any, notes: dict[str, Any] | None = None, *,
+    compress: bool = True,
+) -> None:  # fmt: skip
     """Write a tree of dataclasses, lists, dicts, numbers, strings and arrays.
 
     Under a temporary name first, then renamed: whoever reads finds the old file or the new
     one, never half of one. The same value gives the same bytes. `notes`, anything that JSON can
-    hold, is a member of its own (for what differs from run to run, such as times).
+    hold, is a member of its own (for what differs from run to run, such as times). Without
+    `compress` it is read and written many times as fast; floats hardly get smaller anyway.
     """
     arrays: list[np.ndarray] = []
     text = json.dumps({"format": FORMAT, "value": pack(value, arrays)})
@@ -37,16 +39,16 @@ def save_file(
     named |= {f"array_{i}": array for i, array in enumerate(arrays)}
     with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, array in named.items():
-            member = _member(f"{name}.npy")
+            member = _member(f"{name}.npy", compress)
             with archive.open(member, "w", force_zip64=True) as stream:
                 np.lib.format.write_array(stream, np.asanyarray(array), allow_pickle=False)
         if notes is not None:
-            archive.writestr(_member("notes.json"), json.dumps(notes))
+            archive.writestr(_member("notes.json", compress), json.dumps(notes))
 
 
-def _member(name: str) -> zipfile.ZipInfo:
+def _member(name: str, compress: bool) -> zipfile.ZipInfo:
     info = zipfile.ZipInfo(name, NO_DATE)
-    info.compress_type = zipfile.ZIP_DEFLATED
+    info.compress_type = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
     return info
 
 

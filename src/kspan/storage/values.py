@@ -54,6 +54,13 @@ def digest(value: Any) -> str:
     return sha.hexdigest()
 
 
+def size_in_bytes(value: Any) -> int:
+    """Return how much memory the arrays of a value take."""
+    arrays: list[np.ndarray] = []
+    pack(value, arrays)
+    return sum(array.nbytes for array in arrays)
+
+
 def unpack(value: Any, arrays: list[np.ndarray | None], types: Mapping[str, type]) -> Any:
     """Return what was packed; `Malformed` if it cannot have been. Arrays are taken off the list."""
     if isinstance(value, list):
