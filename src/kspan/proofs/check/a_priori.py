@@ -41,7 +41,8 @@ def fspca_epsilon(
         κ = \frac{λ_1}{λ_d},
 
     for the W of Go on :math:`A_m` (Theorem 5.1), and for every W that explains no less: that of IPU
-    from there (Corollary 5.6), and that of ``solver="auto"``. It is zero if A has rank m or less.
+    from there (Corollary 5.6), and that of "auto" where it is never worse than Go. It is zero if A
+    has rank m or less.
     It is not about rules that features have to keep.
 
     Parameters
