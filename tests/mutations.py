@@ -303,6 +303,29 @@ MUTATIONS = [
         "upper[place] = 0.99 * min(upper[place], certificate.upper_at(k))",
         "tests/choosing_k/test_path.py",
     ),
+    # --- noise taken off, and what is known beforehand
+    Mutation(
+        "proofs/search/closed_forms.py", "leading[0], *rest[:1], noise)", "leading[0])",
+        "tests/proofs/test_spiked.py",
+    ),
+    Mutation(
+        "solvers/shifts.py", "added = float(shift) / unit", "added = float(shift)",
+        "tests/solvers/test_shifts.py",
+    ),
+    Mutation(
+        "solvers/elementsparse/signed_spannogram.py",
+        "max(beyond_rank(covariance, V.shape[1]), -shift)",
+        "beyond_rank(covariance, V.shape[1]) + shift",
+        "tests/solvers/elementsparse/test_signed_spannogram.py",
+    ),
+    Mutation(
+        "proofs/check/a_priori.py", "beyond = max(float(spectrum.high[rank]), 0.0)",
+        "beyond = 0.5 * max(float(spectrum.high[rank]), 0.0)", "tests/proofs/test_a_priori.py",
+    ),
+    Mutation(
+        "proofs/check/a_priori.py", "values - off, values + off + unseen, lacking",
+        "values + off, values - off, lacking", "tests/proofs/test_a_priori.py",
+    ),
 ]  # fmt: skip
 
 

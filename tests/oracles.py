@@ -118,3 +118,9 @@ def draw_rows(rng, n, d, kind):
 KINDS = (
     "generic", "integers", "binary", "negative", "duplicates", "zeros", "parallel", "nearly tied",
 )  # fmt: skip
+
+
+def spiked(rng, d, rank, noise):
+    """Draw σI + C with C of a rank: some features have more of the signal than others."""
+    F = rng.standard_normal((d, rank)) * rng.uniform(0.3, 1.5, (d, 1))
+    return F @ F.T + noise * np.eye(d)

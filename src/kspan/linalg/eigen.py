@@ -79,6 +79,31 @@ def lapack(A: FloatArray, m: int) -> EigenPairs:
     return EigenPairs(values, np.ascontiguousarray(vectors[:, ::-1]), np.full(m, level))
 
 
+def mean_of_rest(values: FloatArray, variances: FloatArray) -> float:
+    """Return the mean of the eigenvalues that come after some leading ones.
+
+    It comes from the trace, so that nothing else need be known of them. They are as many as there
+    are features that vary: a constant one has an eigenvalue of zero to itself, which says nothing
+    of the others.
+
+    Parameters
+    ----------
+    values : the leading eigenvalues of a covariance, in descending order
+    variances : its diagonal
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mean_of_rest(np.array([5.0]), np.array([4.0, 2.0, 1.0, 0.0]))
+    1.0
+    """
+    n_rest = int(np.count_nonzero(variances > 0)) - values.size
+    if n_rest <= 0:
+        return 0.0
+    mean = (float(variances.sum()) - float(values.sum())) / n_rest
+    return min(max(mean, 0.0), float(values[-1]))  # where rounding says otherwise
+
+
 def eigenpairs_between(M: Floats, first: int, last: int) -> tuple[Floats, Floats]:
     """Eigenpairs first..last of a symmetric matrix, ascending, from LAPACK's `syevr`.
 

@@ -7,6 +7,7 @@ from kspan.arrays import FloatArray
 from kspan.covariance import Covariance
 from kspan.linalg.selection import top_k
 from kspan.problem import RowSparseProblem
+from kspan.solvers.shifts import RANK_TOL, shifted
 
 # "low-rank", "convex", "variance", "random", or a (d, m) array. The first two are points that
 # other methods find: Go, and the convex relaxation of FPS.
@@ -43,19 +44,17 @@ def given_subspace(problem: RowSparseProblem, W: NDArray[np.floating]) -> FloatA
     return Q
 
 
-# Eigenvalues up to this share of the first are rounding.
-RANK_TOL = 1e-12
-
-
-def low_rank_factor(covariance: Covariance, rank: int) -> FloatArray:
+def low_rank_factor(covariance: Covariance, rank: int, shift: float = 0.0) -> FloatArray:
     """Return V with VV' the best approximation of A of that rank; zero rows for constant features.
 
     It has at least one column, and no more than A has directions. The largest entry of every
-    column is positive, so that one c gives the same Vc whatever the eigensolver.
+    column is positive, so that one c gives the same Vc whatever the eigensolver. With a shift the
+    eigenvalues of VV' are that much larger (see `kspan.solvers.shifts`).
     """
     pairs = covariance.leading(min(rank, covariance.n_features))
-    d = max(int(np.count_nonzero(pairs.values > RANK_TOL * max(float(pairs.values[0]), 0.0))), 1)
-    V = pairs.vectors[:, :d] * np.sqrt(np.maximum(pairs.values[:d], 0.0))
+    values = shifted(pairs.values, shift)
+    d = max(int(np.count_nonzero(values > RANK_TOL * max(float(pairs.values[0]), 0.0))), 1)
+    V = pairs.vectors[:, :d] * np.sqrt(values[:d])
     V[covariance.diagonal() <= 0] = 0.0
     largest = V[np.abs(V).argmax(axis=0), np.arange(d)]
     factor: FloatArray = V * np.where(largest < 0, -1.0, 1.0)

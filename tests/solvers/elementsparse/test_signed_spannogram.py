@@ -10,7 +10,14 @@ from kspan.problem import ElementSparseProblem
 from kspan.progress import Status
 from kspan.solvers.one_by_one import DEFLATIONS
 from kspan.solvers.starts import beyond_rank, low_rank_factor
-from tests.oracles import KINDS, best_by_enumeration, draw_rows, explained, random_covariance
+from tests.oracles import (
+    KINDS,
+    best_by_enumeration,
+    draw_rows,
+    explained,
+    random_covariance,
+    spiked,
+)
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -144,3 +151,66 @@ def test_stopping(rng):
 def test_wrong_options(rng, options, message):
     with pytest.raises(ValueError, match=message):
         signed_spannogram(problem_of(random_covariance(rng, 8), 3), **options)
+
+
+# --- noise taken off
+
+
+@given(
+    seeds, st.integers(2, 8), st.integers(0, 3), st.integers(1, 8), st.sampled_from(KINDS),
+    st.sampled_from([1e-3, 1.0, 30.0]),
+)  # fmt: skip
+def test_optimal_for_noise_and_low_rank(seed, n, d, k, kind, noise):
+    """σI + C with C of rank d or less; of noise alone all supports have the same."""
+    V = draw_rows(np.random.default_rng(seed), n, max(d, 1), kind) * (d > 0)
+    A = V @ V.T + noise * np.eye(n)
+    for shift in ("auto", -noise):
+        solution = signed_spannogram(problem_of(A, min(k, n)), rank=max(d, 1), shift=shift)
+        expected = best_by_enumeration(A, 1, min(k, n))
+        assert solution.objective == pytest.approx(expected, rel=1e-9)
+
+
+@given(seeds, st.integers(1, 3), st.integers(1, 8), st.floats(-20, 20))
+def test_a_shift_loses_no_support_of_a_direction(seed, d, k, shift):
+    """What is passed over without an eigenvector is not above the best of the spannogram."""
+    rng = np.random.default_rng(seed)
+    A = random_covariance(rng, 8)
+    values, vectors = np.linalg.eigh(A)
+    above = np.maximum(values[-d:] + shift, 0)
+    if not above.any():
+        return
+    V = vectors[:, -d:] * np.sqrt(above)
+    solution = signed_spannogram(problem_of(A, k), rank=d, shift=shift)
+    best = max(
+        explained(A, np.argsort(-np.abs(V @ c))[:k], 1) for c in rng.standard_normal((200, d))
+    )
+    assert solution.objective >= best * (1 - 1e-9)
+
+
+@given(seeds, st.integers(1, 3), st.integers(1, 8))
+def test_near_the_optimum_with_a_shift(seed, d, k):
+    """What is lost is at most the spread of the eigenvalues beyond the d leading ones."""
+    A = random_covariance(np.random.default_rng(seed), 8)
+    values = np.linalg.eigvalsh(A)[::-1]
+    best = best_by_enumeration(A, 1, k)
+    solution = signed_spannogram(problem_of(A, k), rank=d, shift="auto")
+    assert best * (1 + 1e-9) >= solution.objective
+    assert solution.objective >= best - (values[d] - values[-1]) - 1e-9 * values[0]
+
+
+def test_every_component_when_features_are_removed(rng):
+    A = spiked(rng, 11, 2, 1.0)
+    solution = signed_spannogram(problem_of(A, 3, m=3), rank=2, shift="auto", deflation="remove")
+    for j in range(3):
+        rest = np.flatnonzero(~(solution.loadings[:, :j] != 0).any(axis=1))
+        x = solution.loadings[:, j]
+        expected = best_by_enumeration(A[np.ix_(rest, rest)], 1, 3)
+        assert x @ A @ x == pytest.approx(expected, rel=1e-9)
+
+
+def test_few_eigenvectors_where_noise_is_taken_off(rng):
+    """Without the shift noise is in the bound, and most supports of large ones need theirs."""
+    A = spiked(rng, 60, 2, 4.0)
+    plain, shifted = (signed_spannogram(problem_of(A, 12), shift=s) for s in (0.0, "auto"))
+    assert shifted.objective >= plain.objective * (1 - 1e-12)
+    assert shifted.n_iter < 50

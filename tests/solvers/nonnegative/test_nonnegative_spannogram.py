@@ -12,7 +12,7 @@ from kspan import as_covariance, solve
 from kspan.problem import NonnegativeProblem
 from kspan.progress import Status
 from kspan.solvers.nonnegative.nonnegative_spannogram import spannogram_component
-from tests.oracles import KINDS, draw_rows, nonnegative_optimum, random_covariance
+from tests.oracles import KINDS, draw_rows, nonnegative_optimum, random_covariance, spiked
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -169,3 +169,65 @@ def test_importing_the_solvers_does_not_import_the_compiler():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
+
+
+# --- noise taken off
+
+
+@given(
+    seeds, st.integers(2, 8), st.integers(0, 3), st.integers(1, 8), st.sampled_from(KINDS),
+    st.sampled_from([1e-3, 1.0, 30.0]),
+)  # fmt: skip
+def test_optimal_for_noise_and_low_rank(seed, n, d, k, kind, noise):
+    """σI + C with C of rank d or less; of noise alone all vectors have the same."""
+    V = draw_rows(np.random.default_rng(seed), n, max(d, 1), kind) * (d > 0)
+    A = V @ V.T + noise * np.eye(n)
+    for shift in ("auto", -noise):
+        solution = spannogram(problem_of(A, min(k, n)), rank=max(d, 1), shift=shift)
+        expected = nonnegative_optimum(A, min(k, n))
+        assert solution.objective == pytest.approx(expected, rel=1e-9)
+
+
+def test_without_the_shift_optima_are_missed():
+    missed = {0.0: 0, "auto": 0}
+    for seed in range(60):
+        A = spiked(np.random.default_rng(seed), 8, 2, 3.0)
+        best = nonnegative_optimum(A, 4)
+        for shift in missed:
+            value = spannogram(problem_of(A, 4), rank=2, shift=shift).objective
+            missed[shift] += value < best * (1 - 1e-9)
+    assert missed["auto"] == 0
+    assert missed[0.0] > 0
+
+
+def test_every_component_when_features_are_removed(rng):
+    A = spiked(rng, 12, 2, 1.0)
+    solution = spannogram(problem_of(A, 3, m=3), rank=2, shift="auto")
+    for j in range(3):
+        rest = np.flatnonzero(~(solution.loadings[:, :j] > 0).any(axis=1))
+        x = solution.loadings[:, j]
+        expected = nonnegative_optimum(A[np.ix_(rest, rest)], 3)
+        assert x @ A @ x == pytest.approx(expected, rel=1e-9)
+
+
+@given(seeds, st.integers(1, 3), st.integers(1, 8))
+def test_near_the_optimum_with_a_shift(seed, d, k):
+    """What is lost is at most the spread of the eigenvalues beyond the d leading ones."""
+    A = random_covariance(np.random.default_rng(seed), 8)
+    values = np.linalg.eigvalsh(A)[::-1]
+    best = nonnegative_optimum(A, k)
+    solution = spannogram(problem_of(A, k), rank=d, shift="auto")
+    assert best * (1 + 1e-9) >= solution.objective
+    assert solution.objective >= best - (values[d] - values[-1]) - 1e-9 * values[0]
+
+
+@pytest.mark.parametrize("shift", ["auto", -1.0, 3.0])
+def test_reports_never_tell_more_than_there_is(rng, shift):
+    told = []
+    A = spiked(rng, 40, 5, 2.0)
+    solution = spannogram(
+        problem_of(A, 12), eliminate=False, shift=shift,
+        callback=lambda progress: told.append(progress.objective),
+    )  # fmt: skip
+    assert len(told) > 1
+    assert 0 < max(told) <= solution.objective * (1 + 1e-12)

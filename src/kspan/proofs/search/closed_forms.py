@@ -7,6 +7,7 @@ import numpy as np
 
 from kspan.arrays import FloatArray
 from kspan.linalg.directions import direction_count
+from kspan.linalg.eigen import mean_of_rest
 from kspan.problem import Choice
 from kspan.proofs.check.bounds import LARGEST
 from kspan.proofs.check.claims import Problem
@@ -27,7 +28,8 @@ def prove_by_trace(proof: Proof) -> None:
 def prove_by_closed_forms(proof: Proof, budgets: Budgets) -> None:
     """B = Σ(λ_i - σ)₊u_iu_i' with the best σ.
 
-    σ = 0 is Theorem 5.1's bound, σ = λ₁ the sum of the leading eigenvalues. Ritz values only
+    σ = 0 is Theorem 5.1's bound, σ = λ₁ the sum of the leading eigenvalues; the σ of noise proves
+    Remark 4.4's optimum. Ritz values only
     suggest σ; the Ky Fan sum of A - B is then computed from scratch.
     """
     problem, covariance = proof.problem, proof.problem.covariance
@@ -39,7 +41,9 @@ def prove_by_closed_forms(proof: Proof, budgets: Budgets) -> None:
     pairs = covariance.leading(min(2 * problem.n_components, covariance.n_features))
     with np.errstate(over="ignore"):  # features that may not be chosen may be too large
         values = np.minimum(pairs.values / scale, LARGEST)
-    factor = shifted_factor(values, pairs.vectors, problem.n_components, problem.choice)
+        variances = np.minimum(covariance.diagonal() / scale, LARGEST)
+    noise = mean_of_rest(values[: problem.n_components], variances)
+    factor = shifted_factor(values, pairs.vectors, problem.n_components, problem.choice, noise)
     dual = DualWitness(scale, features, factor[features], on_data)
     if on_data:
         proof.offer(dual.evaluate(problem), dual)
@@ -76,13 +80,21 @@ def eigenvalue_witness(problem: Problem, budgets: Budgets) -> DualWitness | None
     return DualWitness(data_scale(problem), features, np.zeros((features.size, 0)), on_data)
 
 
-def shifted_factor(values: FloatArray, vectors: FloatArray, m: int, choice: Choice) -> FloatArray:
-    """Factor of Σ_{i≤m}(λ_i - σ)₊u_iu_i', for the σ that looks best."""
+def shifted_factor(
+    values: FloatArray, vectors: FloatArray, m: int, choice: Choice, noise: float
+) -> FloatArray:
+    """Factor of Σ_{i≤m}(λ_i - σ)₊u_iu_i', for the σ that looks best.
+
+    Those that are tried include λ_{m+1} and the mean of all eigenvalues from there on (`noise`).
+    If these are all alike, nothing but σI is left of A, and the bound is the value of the k largest
+    entries of diag(B): what Go finds with ``shift="auto"``. For any A the bound with that mean is
+    the one that `kspan.solvers.rowsparse.go` states and proves.
+    """
     values = np.maximum(values, 0.0)
     leading, rest = values[:m], values[m:]
     squares = vectors[:, :m] ** 2
     best, best_shift = np.inf, np.zeros(m)
-    for sigma in (*np.linspace(0.0, leading[-1], 13), leading[0]):
+    for sigma in (*np.linspace(0.0, leading[-1], 13), leading[0], *rest[:1], noise):
         shift = np.maximum(leading - sigma, 0.0)
         left = np.sort(np.concatenate([leading - shift, rest]))[::-1][:m].sum()
         value = float(left) + choice.best_sum(squares @ shift)

@@ -14,11 +14,18 @@ size, :math:`±v_{i_1}'c = … = ±v_{i_d}'c`, and are enumerated there:
 Cost: :math:`O(2^d n^d \log n)`, and an eigenvector of order k for every support that is scored.
 Passes over the data: those of d + 1 eigenvectors, and one for each of those supports.
 
+With a shift s it is all the same for A + sI, whose best supports are those of A: V has the leading
+eigenvalues :math:`(λ_i + s)_+`, and as :math:`λ_1(A_{SS}) = λ_1((A + sI)_{SS}) - s`, what is added
+in step 3 is :math:`(λ_{d+1} + s)_+ - s`.
+
 Guarantee: with ``exact=True`` no support of the spannogram has a larger :math:`λ_1(A_{SS})`, and
 one of them is optimal for :math:`A_d`. So each component is optimal when A has rank d, and else its
-variance is at least :math:`\mathrm{OPT} - λ_{d+1}`. With ``exact=False`` one choice of tied
-features is taken at each vertex, which may miss the best support; the paper bounds the loss for k
-much larger than d.
+variance is at least :math:`\mathrm{OPT} - λ_{d+1}`. With ``shift="auto"``, s = -σ and σ the mean of
+the eigenvalues beyond the d leading ones, the first is also optimal when :math:`A = σI + C`, C ⪰ 0
+of rank d (and every other with ``deflation="remove"``), and for any A its variance is at least
+:math:`\mathrm{OPT} - (λ_{d+1} - λ_n)`; `kspan.solvers.nonnegative.nonnegative_spannogram` says why,
+and whose statement it is. With ``exact=False`` one choice of tied features is taken at each vertex,
+which may miss the best support; the paper bounds the loss for k much larger than d.
 
 Reference: Papailiopoulos, Dimakis, Korokythakis, Sparse PCA through Low-rank Approximations, ICML
 2013.
@@ -32,7 +39,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.covariance import Covariance, UnitCovariance
+from kspan.covariance import UnitCovariance
 from kspan.linalg.spannogram_boxes import ascend, selectable, starts
 from kspan.linalg.spannogram_sweep import (
     candidate_supports,
@@ -43,8 +50,9 @@ from kspan.linalg.spannogram_sweep import (
 )  # fmt: skip
 from kspan.problem import Candidate, ElementSparseProblem, RowSparseProblem
 from kspan.progress import Monitor, Status
-from kspan.solvers.method import ElementSparseMethod, Unaffordable, counted
+from kspan.solvers.method import ElementSparseMethod, Unaffordable, checked, counted
 from kspan.solvers.one_by_one import Component, OneByOneMethod
+from kspan.solvers.shifts import require_shift, shift_of
 from kspan.solvers.starts import beyond_rank, low_rank_factor
 
 # Supports scored between two reports.
@@ -67,12 +75,17 @@ class SignedSpannogram(OneByOneMethod, ElementSparseMethod):
         Leave out features that are in no support before the enumeration.
     max_vertices : int or None
         Refuse, with `ValueError`, to enumerate more than this.
+    shift : float or "auto"
+        Enumerate for A + shift·I at rank d: -σ takes off what noise adds to every eigenvalue; those
+        that fall below zero count as zero, and if all do there is no shift. "auto" takes off the
+        mean of the eigenvalues beyond the d leading ones, anew for every component.
     """
 
     name = "spannogram"
     summary = "the best of all supports that a low-rank approximation can ask for"
     guarantee = (
-        "a component is optimal if A has that rank, else within the next eigenvalue of the optimum"
+        "a component is optimal if A has that rank, else within the next eigenvalue of the "
+        'optimum; with `shift="auto"` the first also if σI is added to that'
     )
     reference = "Papailiopoulos et al., ICML 2013"
 
@@ -80,6 +93,7 @@ class SignedSpannogram(OneByOneMethod, ElementSparseMethod):
     exact: bool = True
     eliminate: bool = True
     max_vertices: int | None = counted(50_000_000, least=1)
+    shift: float | str = checked(0.0, require_shift)
 
     def find(
         self, left: UnitCovariance, problem: ElementSparseProblem, start: FloatArray | None,
@@ -96,12 +110,15 @@ class SignedSpannogram(OneByOneMethod, ElementSparseMethod):
 class _SupportScan:
     """The search for one component. It begins with the best support that a climb finds."""
 
-    def __init__(self, covariance: Covariance, k: int, options: SignedSpannogram, monitor: Monitor):
+    def __init__(
+        self, covariance: UnitCovariance, k: int, options: SignedSpannogram, monitor: Monitor
+    ):
         self.problem = RowSparseProblem(covariance, 1, k)
         self.options, self.monitor, rank = options, monitor, options.rank
         covariance.leading(min(rank + 1, covariance.n_features))  # once for both
-        V = low_rank_factor(covariance, rank)
-        self.tail = beyond_rank(covariance, V.shape[1])
+        shift = shift_of(covariance, rank, options.shift, covariance.unit)
+        V = low_rank_factor(covariance, rank, shift)
+        self.tail = max(beyond_rank(covariance, V.shape[1]), -shift)  # (λ + s)₊ - s
         self.rows = np.flatnonzero(V.any(axis=1))
         self.unit = float(np.linalg.norm(V, axis=1).max()) or 1.0
         self.V = V[self.rows] / self.unit

@@ -9,14 +9,25 @@ are tied. `kspan.linalg.low_rank_enumeration` has the enumeration, and the proof
 
 Cost: :math:`O(n^d \log n)` for n features if nothing can be ruled out. As a rule almost all of them
 are ruled out at once, and thousands of features at rank 3 take well under a second. Passes over the
-data: those of d eigenvectors.
+data: those of d eigenvectors. ``shift="auto"`` needs no more: it comes from the trace.
 
 Guarantee: each x is optimal for :math:`A_d`, A being what the components before have left. With
 :math:`\tilde A = A - A_d`, any feasible y has
 
 .. math:: y'Ay \le y'A_dy + y'\tilde Ay \le x'A_dx + λ_{d+1},
 
-so x is optimal when A has rank d, and :math:`x'Ax \ge \mathrm{OPT} - λ_{d+1}`.
+so x is optimal when A has rank d, and :math:`x'Ax \ge \mathrm{OPT} - λ_{d+1}`. Before anything is
+computed, Theorem 1 says which share of the optimum that is (`kspan.proofs.nspca_rho`).
+
+With ``shift="auto"`` also optimal when :math:`A = σI + C`, C ⪰ 0 of rank d (the paper's Section 1):
+:math:`V = U_d(Λ_d - σI)^{1/2}`, σ being the mean of the eigenvalues beyond the d leading ones. As
+x'Ax = σ + x'(A - σI)x for unit vectors, and what is left of A - σI has eigenvalues between
+:math:`λ_n - σ` and :math:`λ_{d+1} - σ`, or 0, any A has
+
+.. math:: x'Ax \ge \mathrm{OPT} - (λ_{d+1} - λ_n) .
+
+Of what is left after the first component the former is true with "remove": then it is the same
+matrix on the other features. Projections leave no constant on the diagonal.
 
 Reference: Asteris, Papailiopoulos, Dimakis, Nonnegative Sparse PCA with Provable Guarantees, ICML
 2014, algorithms 1 and 2.
@@ -36,8 +47,9 @@ from kspan.linalg.selection import placed
 from kspan.problem import NonnegativeProblem
 from kspan.progress import Monitor, Status
 from kspan.solvers.elementsparse.signed_spannogram import require_affordable
-from kspan.solvers.method import counted
+from kspan.solvers.method import checked, counted
 from kspan.solvers.one_by_one import Component, NonnegativeOneByOneMethod
+from kspan.solvers.shifts import require_shift, shift_of
 from kspan.solvers.starts import low_rank_factor
 
 
@@ -45,7 +57,8 @@ from kspan.solvers.starts import low_rank_factor
 class Spannogram(NonnegativeOneByOneMethod):
     """Nonnegative components, each optimal for what is left of A at a low rank.
 
-    Reports during the enumeration tell the variance in the d leading directions only.
+    Reports during the enumeration tell the variance in the d leading directions only, and no more
+    of that than is above the noise that a shift takes off.
 
     Parameters
     ----------
@@ -56,27 +69,36 @@ class Spannogram(NonnegativeOneByOneMethod):
         Rule out features before the enumeration. Without it every vertex is visited.
     max_vertices : int or None
         Refuse, with `ValueError`, to enumerate more than this.
+    shift : float or "auto"
+        Enumerate for A + shift·I at rank d: -σ takes off what noise adds to every eigenvalue; those
+        that fall below zero count as zero, and if all do there is no shift. "auto" takes off the
+        mean of the eigenvalues beyond the d leading ones, anew for every component.
     """
 
     name = "spannogram"
     summary = "enumerates all supports that a low-rank approximation can ask for"
     guarantee = (
-        "a component is optimal if A has that rank, else within the next eigenvalue of the optimum"
+        "a component is optimal if A has that rank, else within the next eigenvalue of the "
+        'optimum; with `shift="auto"` the first also if σI is added to that'
     )
     reference = "Asteris et al., ICML 2014"
 
     rank: int = counted(3, least=1)
     eliminate: bool = True
     max_vertices: int | None = counted(50_000_000, least=1)
+    shift: float | str = checked(0.0, require_shift)
 
     def find(
         self, left: UnitCovariance, problem: NonnegativeProblem, start: FloatArray | None,
         monitor: Monitor, rng: np.random.Generator,
     ) -> Component:  # fmt: skip
         """Enumerate for one component."""
+        shift = shift_of(left, self.rank, self.shift, left.unit)
+        lift = max(shift, 0.0)  # that much of what is found is not variance
         best = spannogram_component(
-            low_rank_factor(left, self.rank), problem.n_nonzero_coefs, eliminate=self.eliminate,
-            max_vertices=self.max_vertices, report=monitor.report,
+            low_rank_factor(left, self.rank, shift), problem.n_nonzero_coefs,
+            eliminate=self.eliminate, max_vertices=self.max_vertices,
+            report=lambda value: monitor.report(max(value - lift, 0.0)),
         )  # fmt: skip
         vector = placed(best.weights, best.support, problem.n_features)
         product = left.matmat(best.weights[:, None], best.support)[:, 0]

@@ -3,19 +3,41 @@ r"""Go: the row-sparse problem solved through the best rank-m approximation of A
 .. math:: I = \text{top}_k\,\mathrm{diag}(A_m), \qquad W_I = \mathrm{eig}_m(\cdot_{II})
 
 Steps: m leading eigenpairs of A; the k features with the largest
-:math:`\sum_{l \le m} \lambda_l u_{il}^2`; m leading eigenvectors on those features.
+:math:`\sum_{l \le m} \lambda_l u_{il}^2`; m leading eigenvectors on those features. With a shift s
+the weights are :math:`(\lambda_l + s)_+` in place of :math:`\lambda_l`: features are chosen by
+:math:`(A + sI)_m`.
 
 Cost: one call of ``leading(m)``, then O(dm + k³). Passes over the data: those of ``leading``
-and one more.
+and one more. ``shift="auto"`` needs no more: it comes from the trace.
 
 Guarantee: globally optimal when rank(A) ≤ m (Theorem 4.2). Otherwise within a factor 1 - ε of
-the optimum, with ε from the decay of the spectrum (Theorem 5.1).
+the optimum, with ε from the decay of the spectrum (Theorem 5.1; `kspan.proofs.fspca_epsilon`).
+
+With ``shift="auto"``, s = -σ and σ the mean of the eigenvalues beyond the m leading ones, also
+globally optimal when :math:`A = σI + C`, C ⪰ 0 of rank m or less: the spiked model (Remark 4.4).
+For any A and any σ ≥ 0,
+
+.. math:: \mathrm{OPT} - \mathrm{tr}(W'AW) \le \sum_{i=m+1}^{2m} (\lambda_i - σ)_+
+          + \sum_{i=d-m+1}^{d} (σ - \lambda_i)_+ + \sum_{i \le m} (σ - \lambda_i)_+ .
+
+*Proof.* Let :math:`C = \sum_{i \le m} (\lambda_i - σ)_+ u_iu_i'` and R = A - σI - C. For every
+feasible W, tr(W'AW) = mσ + tr(W'CW) + tr(W'RW). The second term is at most the sum t of the k
+largest entries of diag(C), and the W of Go with ``refine=False`` attains it. The third is at most
+the sum of the m largest eigenvalues of R, and at least that of the m smallest. The eigenvalues of R
+are :math:`-(σ - \lambda_i)_+` for i ≤ m and :math:`\lambda_i - σ` for i > m; so the former is at
+most the first sum above, and the latter at least minus the two others (which, for σ up to
+:math:`\lambda_m`, as that of "auto" is, are one). ``refine=True`` explains no less. ∎
+
+So OPT ≤ mσ + t + the sum of the m largest eigenvalues of R, and that bound needs no spectrum to be
+believed: it is the one of `kspan.proofs.check.bounds` with B = C. The certificate of level "fast"
+tries this σ among others, and so proves what Go finds in the spiked model.
 
 Reference: Tian, Nie, Wang, Li, Learning Feature Sparse Principal Subspace, NeurIPS 2020,
 Algorithm 1 applied to A_m.
 
 Differs from the paper in: nothing with ``refine=False``. The default takes the eigenvectors of
-``A_II`` and not of ``(A_m)_II``, as the authors' program does; it is never worse.
+``A_II`` and not of ``(A_m)_II``, as the authors' program does; it is never worse. The paper has the
+shift -σ for a σ that is known.
 """
 
 from dataclasses import dataclass
@@ -26,12 +48,7 @@ from kspan.linalg.eigen import leading_dense
 from kspan.problem import Candidate, RowSparseProblem, Solution
 from kspan.progress import Monitor, Status
 from kspan.solvers.method import RowSparseMethod, checked
-
-
-def require_shift(name: str, shift: float) -> None:
-    """Raise `ValueError` unless a shift can be added to the eigenvalues of A."""
-    if not (np.isfinite(shift) and shift >= 0):
-        raise ValueError(f"{name} must be a finite number, 0 or more, got {shift!r}.")
+from kspan.solvers.shifts import require_shift, shift_of, shifted
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +59,11 @@ class Go(RowSparseMethod):
     ----------
     refine : bool
         Take the eigenvectors of A on the chosen features (default) or of ``A_m``.
-    shift : float
-        ε of the paper: choose features by A + εI. The objective is always that of A.
+    shift : float or "auto"
+        Choose features by A + shift·I: ε of the paper, or -σ to take off what noise adds to every
+        eigenvalue; those that fall below zero count as zero, and if all do there is no shift.
+        "auto" takes off the mean of the eigenvalues beyond the m leading ones. The objective is
+        always that of A.
     """
 
     name = "go"
@@ -51,11 +71,13 @@ class Go(RowSparseMethod):
         "the largest rows of the m leading eigenvectors, weighted by the eigenvalues: costs "
         "what PCA does"
     )
-    guarantee = "optimal when A has rank m or less"
+    guarantee = (
+        'optimal when A has rank m or less, with `shift="auto"` also when σI is added to that'
+    )
     reference = "Tian et al., NeurIPS 2020"
 
     refine: bool = True
-    shift: float = checked(0.0, require_shift)
+    shift: float | str = checked(0.0, require_shift)
 
     @property
     def makes_many_products(self) -> bool:
@@ -85,12 +107,13 @@ def one_step_solution(
 
 
 def low_rank_candidate(
-    problem: RowSparseProblem, *, refine: bool = True, shift: float = 0.0
+    problem: RowSparseProblem, *, refine: bool = True, shift: float | str = 0.0
 ) -> Candidate:
     """Return the point that Go finds: also the low-rank start of the iterative methods."""
-    pairs = problem.covariance.leading(problem.n_components)
-    # diag((A + εI)_m): A + εI has the same eigenvectors and eigenvalues λ + ε.
-    weights = np.maximum(pairs.values, 0.0) + shift
+    m = problem.n_components
+    pairs = problem.covariance.leading(m)
+    # diag((A + sI)_m): A + sI has the same eigenvectors and eigenvalues λ + s.
+    weights = shifted(pairs.values, shift_of(problem.covariance, m, shift))
     support = problem.select((pairs.vectors * np.sqrt(weights)) ** 2 @ np.ones(weights.size))
     if refine:
         return problem.refit(support)

@@ -28,7 +28,8 @@ from kspan.progress import Monitor, Status
 from kspan.solvers.loop import Run, iterate
 from kspan.solvers.method import RowSparseMethod, checked, counted
 from kspan.solvers.rowsparse.fps import convex_candidate
-from kspan.solvers.rowsparse.go import low_rank_candidate, require_shift
+from kspan.solvers.rowsparse.go import low_rank_candidate
+from kspan.solvers.shifts import require_lift
 from kspan.solvers.starts import STARTS, Init, given_subspace, random_subspace, variance_subspace
 
 # A product of a batch has at most so many entries: it cannot be stopped.
@@ -227,7 +228,7 @@ class RowRuleMethod(RestartedMethod):
     rule: ClassVar[RowRule]
 
     max_iter: int = counted(200, least=0)
-    shift: float = checked(0.0, require_shift)
+    shift: float = checked(0.0, require_lift)
 
     def run(
         self, problem: RowSparseProblem, monitor: Monitor, rng: np.random.Generator
