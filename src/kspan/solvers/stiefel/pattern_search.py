@@ -131,10 +131,11 @@ class PatternSearch:
             if name in self._ends:
                 break
             guesses = Guesses(self.S, point.U, point.mask, self.patterns)
-            single = joined([guesses.single(), guesses.between(self.most)])
+            single = joined([guesses.single(self.most), guesses.between(self.most)])
             other = self._try(point, single.best(self.most))
             if other is None and double and point.U.shape[1] > 1:
-                other = self._try(point, guesses.double().best(max(self.most // DOUBLE, 1)))
+                most = max(self.most // DOUBLE, 1)
+                other = self._try(point, guesses.double(most).best(most))
             if other is None:
                 self._ends.add(name)
                 break
