@@ -5,7 +5,7 @@ import threading
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from kspan.linalg.machine import one_blas_thread
+from kspan.linalg.machine import one_blas_thread, threads_for
 
 
 def threads_by_library():
@@ -56,3 +56,10 @@ def test_threads_that_overlap_leave_the_process_as_it_was(blas_threads):
     other.join(10)
     assert between == {1}, "the second one still works"
     assert blas_threads() == {2}
+
+
+def test_few_entries_are_worked_on_by_one_thread_and_many_by_all(blas_threads):
+    with threads_for(1000):
+        assert blas_threads() == {1}
+    with threads_for(10**9):
+        assert blas_threads() == {2}
