@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf
 
 from kspan.arrays import FloatArray, Index
 from kspan.linalg.eigen import lapack, leading_stack, power_of_two, smallest_arrowhead_eigenvalue
@@ -99,7 +100,10 @@ def sweep(
         if not tried:
             break
         trials = np.stack([_swapped(support, swap) for swap in tried])
-        values = _explained(A, np.searchsorted(pool, trials), problem.n_components)
+        places = np.searchsorted(pool, trials)
+        if problem.n_components == 1 and at_once == 1 and _is_below(A, places[0], objective):
+            continue
+        values = _explained(A, places, problem.n_components)
         helpful = np.flatnonzero(values > objective * (1 + IMPROVEMENT))
         if helpful.size:
             first = int(helpful[0])
@@ -132,6 +136,17 @@ def _swapped(support: Index, swap: Swap) -> Index:
     trial[np.searchsorted(support, swap.out)] = swap.into
     trial.sort()
     return trial
+
+
+def _is_below(A: FloatArray, places: Index, bound: float) -> bool:
+    """Say whether all eigenvalues of A on some places are below a bound.
+
+    Then the bound times the identity has a Cholesky decomposition with A taken out: a small part of
+    the price of an eigenvalue, and most trials do not help.
+    """
+    left = -A[np.ix_(places, places)]
+    left[np.diag_indices_from(left)] += bound
+    return int(dpotrf(left.T, overwrite_a=True)[1]) == 0
 
 
 def _explained(A: FloatArray, places: Index, m: int) -> FloatArray:

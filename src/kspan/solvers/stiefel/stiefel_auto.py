@@ -400,6 +400,7 @@ class _OnCandidates:
         self, groups: tuple[int, ...], limits: Index, kind: str
     ) -> FloatArray | None:
         S = self.climber.S
+        every = np.arange(len(S))
         left = Deflation(DenseCovariance(S), kind)
         parts: list[FloatArray] = []
         quick = Auto(n_restarts=8, n_kicks=0)
@@ -409,7 +410,9 @@ class _OnCandidates:
             available = np.flatnonzero(left.current.diagonal() > 1e-12)
             if k > len(S) or available.size < k or self.climber.monitor.out_of_time():
                 return None
-            problem = RowSparseProblem(left.current, m, k)
+            # Added up: an update on top of S would be multiplied anew in every step.
+            rest = left.current if done == 0 else DenseCovariance(left.current.submatrix(every))
+            problem = RowSparseProblem(rest, m, k)
             found = quick.run(problem, self.climber.monitor.inner(quiet=True), self.rng)
             W = found.loadings
             parts.append(varimax(W) if m > 1 else W)
