@@ -5,10 +5,12 @@ Whoever does it, the results are the same and come in the same order.
 
 import sys
 import warnings
-from collections.abc import Callable, Generator, Iterable, Sequence
-from concurrent.futures import BrokenExecutor
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
+
+from kspan.linalg.machine import available_cores
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -68,6 +70,25 @@ def in_order(
             stacklevel=2,
         )
     yield from map(function, items[n_done:])
+
+
+@contextmanager
+def threads(n_jobs: int | None) -> Iterator[ThreadPoolExecutor | None]:
+    """Give threads of this process, for kernels that run without the interpreter's lock.
+
+    There are no more of them than cores. None if one thread is all there is.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        See `n_workers`.
+    """
+    count = min(n_workers(n_jobs), available_cores())
+    if count == 1:
+        yield None
+        return
+    with ThreadPoolExecutor(count) as pool:
+        yield pool
 
 
 def _backend(n_jobs: int | None) -> AbstractContextManager[Any]:

@@ -643,7 +643,7 @@ class StiefelExact(StiefelMethod):
         """What finds the answer that is then proved."""
         from kspan.solvers.stiefel.stiefel_auto import StiefelAuto  # compiled when it is used
 
-        return StiefelAuto()
+        return StiefelAuto(n_jobs=self.n_jobs)
 
     def run(
         self, problem: StiefelProblem, monitor: Monitor, rng: np.random.Generator

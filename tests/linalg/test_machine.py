@@ -7,7 +7,7 @@ from types import ModuleType
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from kspan.linalg.machine import _Libraries, one_blas_thread
+from kspan.linalg.machine import _Libraries, one_blas_thread, threads_for
 
 
 def threads_by_library():
@@ -66,3 +66,10 @@ def test_libraries_are_looked_for_again_after_an_import(monkeypatch):
     assert libraries.controller() is first
     monkeypatch.setitem(sys.modules, "a_module_that_brings_a_library", ModuleType("one"))
     assert libraries.controller() is not first
+
+
+def test_few_entries_are_worked_on_by_one_thread_and_many_by_all(blas_threads):
+    with threads_for(1000):
+        assert blas_threads() == {1}
+    with threads_for(10**9):
+        assert blas_threads() == {2}

@@ -72,8 +72,8 @@ class StiefelSparsePCA(LoadingsEstimator):
         Under counts, prove how good all components are together; True means "tight". See
         `kspan.certify`. Better ones found on the way take their place.
     n_jobs : int, optional
-        Nodes of a search for a proof that are worked on at a time: None is one, -1 as many as there
-        are cores. Answer and proof do not depend on it.
+        Threads of "auto" under counts, and nodes of a search for a proof that are worked on at a
+        time: None is one, -1 as many as there are cores. Answer and proof do not depend on it.
     scale : bool, default=False
         Divide features by their standard deviation: work on correlations.
     covariance : {None, "precomputed"}, default=None
@@ -193,6 +193,8 @@ class StiefelSparsePCA(LoadingsEstimator):
         method = self._method(
             StiefelProblem, init=self.init, n_features_to_select=self.n_features_to_select
         )
+        if self.n_jobs is not None and "n_jobs" in method.options():
+            method = replace(method, n_jobs=self.n_jobs)
         problem = self._problem(covariance)
         self.alpha_ = problem.alpha
         self._forget("certificate_")

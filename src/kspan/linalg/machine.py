@@ -4,10 +4,13 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar, cast
 
 import threadpoolctl
+
+# Entries of an array, a product with which is short enough for one thread.
+SMALL_ARRAY = 2**22
 
 
 class _Libraries:
@@ -79,6 +82,11 @@ def one_blas_thread() -> Iterator[None]:
         yield
     finally:
         _one_thread.leave()
+
+
+def threads_for(n_entries: int) -> AbstractContextManager[None]:
+    """Keep BLAS to one thread, see `one_blas_thread`, unless arrays have more than few entries."""
+    return one_blas_thread() if n_entries <= SMALL_ARRAY else nullcontext()
 
 
 def available_cores() -> int:

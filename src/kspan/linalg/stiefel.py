@@ -61,8 +61,8 @@ def retraction_slope(
 def polar(M: FloatArray) -> FloatArray:
     """Return the point of the manifold nearest to M, the factor PQ' of its SVD ``PΣQ'``.
 
-    From the r×r matrix M'M when that is well conditioned, else from the SVD. A stack is taken
-    matrix by matrix.
+    From the r×r matrix M'M when that is well conditioned, else from the SVD. A stack is taken at
+    once, but for those that need the SVD.
 
     Examples
     --------
@@ -72,17 +72,21 @@ def polar(M: FloatArray) -> FloatArray:
            [0., 1.],
            [0., 0.]])
     """
-    if M.ndim > 2:
-        return np.stack([polar(one) for one in M])
-    size = float(np.abs(M).max(initial=0.0))
-    M = M / size if size > 0 else M
-    values, vectors = np.linalg.eigh(M.T @ M)
-    if values[0] > 1e-8 * values[-1]:
-        nearest: FloatArray = M @ ((vectors / np.sqrt(values)) @ vectors.T)
-        # One Newton step takes the error from the condition number squared to rounding.
-        return nearest @ (1.5 * np.eye(len(values)) - 0.5 * (nearest.T @ nearest))
-    left, _, right = np.linalg.svd(M, full_matrices=False)
-    return left @ right
+    if M.ndim == 2:
+        return np.asarray(polar(M[None])[0])
+    size = np.abs(M).max(axis=(1, 2), initial=0.0, keepdims=True)
+    M = M / np.where(size > 0, size, 1.0)
+    values, vectors = np.linalg.eigh(M.transpose(0, 2, 1) @ M)
+    fine = values[:, 0] > 1e-8 * values[:, -1]
+    scaled = vectors / np.sqrt(np.where(fine[:, None], values, 1.0))[:, None, :]
+    nearest: FloatArray = M @ (scaled @ vectors.transpose(0, 2, 1))
+    # One Newton step takes the error from the condition number squared to rounding.
+    gram = nearest.transpose(0, 2, 1) @ nearest
+    nearest = nearest @ (1.5 * np.eye(gram.shape[1]) - 0.5 * gram)
+    for i in np.flatnonzero(~fine):
+        left, _, right = np.linalg.svd(M[i], full_matrices=False)
+        nearest[i] = left @ right
+    return nearest
 
 
 def distance_to_orthonormal(W: FloatArray) -> float:

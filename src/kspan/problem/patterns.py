@@ -20,6 +20,9 @@ from kspan.arrays import FloatArray, Index, Mask
 from kspan.linalg.selection import top_k
 from kspan.problem.choice import as_count
 
+# Features times places from which an assignment takes longer than its kernel.
+FAST_FROM = 10_000
+
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
@@ -163,6 +166,9 @@ class Patterns:
             # Cheap features first: nobody needs more than the best `total` of a component.
             useful = np.unique(np.concatenate([top_k(scores[:, t], self.size) for t in range(r)]))
             places = np.repeat(np.arange(r), self.limits)
+            if (owner := _shared_out(scores[useful], self.limits)) is not None:
+                mask[useful[owner >= 0], owner[owner >= 0]] = True
+                return _best_of(mask, scores, self.total) if mask.sum() > self.total else mask
             worth = scores[useful][:, places]
             rows, columns = linear_sum_assignment(-worth)
             if np.unique(places[columns]).size < r:  # the first place of each must be taken
@@ -176,6 +182,21 @@ class Patterns:
         if mask.sum() > self.total:
             mask = _best_of(mask, scores, self.total)
         return mask
+
+
+def _shared_out(scores: FloatArray, limits: Index) -> Index | None:
+    """Return the component of each feature by the fast way, -1 for none.
+
+    None if the problem is too small for it, if there are too few features, or if some of those that
+    are taken are worth nothing: then they are as good as others, which is left to the slow way.
+    """
+    if scores.size * int(limits.sum()) < FAST_FROM or limits.sum() > len(scores):
+        return None
+    from kspan.linalg.assignment import share_out  # compiled when it is used
+
+    owner = share_out(scores, limits)
+    taken = np.flatnonzero(owner >= 0)
+    return owner if (scores[taken, owner[taken]] > 0).all() else None
 
 
 def _best_of(mask: Mask, scores: FloatArray, total: int) -> Mask:

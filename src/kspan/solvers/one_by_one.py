@@ -41,6 +41,7 @@ from kspan.covariance import (
     UpdatedCovariance,
 )
 from kspan.covariance.derived import largest_doubts
+from kspan.linalg.machine import threads_for
 from kspan.linalg.rounding import UNIT
 from kspan.problem import LoadingsSolution
 from kspan.progress import Monitor, Status, worst
@@ -301,7 +302,9 @@ class OneByOneMethod(Method[Any, LoadingsSolution]):
         whole = monitor.inner(unit=covariance.unit)
         found: list[Component] = []
         told = whole if prove is None else monitor
-        with monitor.interruptible():
+        d = problem.covariance.n_features
+        size = d * min(problem.covariance.n_samples or d, d)
+        with monitor.interruptible(), threads_for(size):
             while len(found) < m and not told.stopped:
                 empty = _nothing(left, problem.covariance)
                 if empty and prove is None:

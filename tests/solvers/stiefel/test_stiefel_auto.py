@@ -266,7 +266,7 @@ def test_every_move_leads_to_a_feasible_pattern(rng, rules, counts):
     mask[np.argmax(mask[:, 0]), 0] = mask[:, 0].sum() == 1  # room for one more
     U = np.linalg.qr(rng.standard_normal((9, 3)))[0] * mask
     guesses = Guesses(A, U, mask, patterns)
-    for moves in (guesses.single(), guesses.between(50), guesses.double()):
+    for moves in (guesses.single(10_000), guesses.between(10_000), guesses.double(10_000)):
         for move in moves.best(10_000):
             trial = mask.copy()
             for i, t in move[:4].reshape(2, 2):

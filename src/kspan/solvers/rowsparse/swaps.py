@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf
 
 from kspan.arrays import FloatArray, Index, Mask
 from kspan.linalg.eigen import leading_values, power_of_two, smallest_arrowhead_eigenvalue
@@ -122,7 +123,7 @@ def sweep(
         if not len(tried):
             break
         trials = tried.applied(support)
-        values = _explained(A, np.searchsorted(pool, trials), problem.n_components)
+        values = _trial_values(A, np.searchsorted(pool, trials), problem.n_components, objective)
         helpful = np.flatnonzero(values > objective * (1 + IMPROVEMENT))
         n_done = len(tried)
         if helpful.size:
@@ -148,6 +149,28 @@ def _within_reach(
     A[np.ix_(new, old)] = A[np.ix_(old, new)].T
     A[np.ix_(new, new)] = problem.covariance.submatrix(incoming)
     return pool, A
+
+
+def _is_below(A: FloatArray, places: Index, bound: float) -> bool:
+    """Say whether all eigenvalues of A on some places are below a bound.
+
+    Then the bound times the identity has a Cholesky decomposition with A taken out: a small part of
+    the price of an eigenvalue, and most trials do not help.
+    """
+    left = -A[np.ix_(places, places)]
+    left[np.diag_indices_from(left)] += bound
+    return int(dpotrf(left.T, overwrite_a=True)[1]) == 0
+
+
+def _trial_values(A: FloatArray, places: Index, m: int, known: float) -> FloatArray:
+    """Return `_explained`; zero, for one component, where that is below what is known."""
+    if m > 1 or places.shape[1] <= STACK_LIMIT:
+        return _explained(A, places, m)
+    values = np.zeros(len(places))
+    hopeful = [i for i, each in enumerate(places) if not _is_below(A, each, known)]
+    if hopeful:
+        values[hopeful] = _explained(A, places[hopeful], m)
+    return values
 
 
 def _explained(A: FloatArray, places: Index, m: int) -> FloatArray:

@@ -54,18 +54,23 @@ def joined(parts: list[Moves]) -> Moves:
     )
 
 
-def _moves(gains: FloatArray, *columns: Index | int) -> Moves:
-    """Return moves from eight columns, given as arrays or numbers."""
-    entries = np.empty((gains.size, 8), dtype=np.int64)
+def _moves(gains: FloatArray, most: int, *columns: Index | int) -> Moves:
+    """Return the moves of the largest gains from eight columns, given as arrays or numbers.
+
+    There are many thousand moves, of which some hundred are tried: only these are written down.
+    """
+    best = top_k(gains, most)
+    entries = np.empty((best.size, 8), dtype=np.int64)
     for place, column in enumerate(columns):
-        entries[:, place] = column
-    return Moves(entries, gains)
+        entries[:, place] = column[best] if isinstance(column, np.ndarray) else column
+    return Moves(entries, gains[best])
 
 
 def _higher(first: FloatArray, second: FloatArray, between: FloatArray) -> FloatArray:
     """Return the larger eigenvalue of [[first, between], [between, second]]."""
     half = (first - second) / 2
-    return np.asarray((first + second) / 2 + np.hypot(half, between))
+    # Half the time of `hypot`; the entries are near one, so that no square is too large.
+    return np.asarray((first + second) / 2 + np.sqrt(half * half + between * between))
 
 
 class Guesses:
@@ -124,18 +129,20 @@ class Guesses:
         gain = _higher(self.values, self.own[:, None], self.pull) - self.values
         return np.where(self.mask, -np.inf, gain)
 
-    def single(self) -> Moves:
-        """Return all moves of one feature."""
+    def single(self, most: int) -> Moves:
+        """Return the best moves of one feature of each column."""
         parts: list[Moves] = []
         disjoint = self.patterns.disjoint
         for t, (rows, gains) in enumerate(self.swaps):
             free = ~self.used if disjoint else ~self.mask[:, t]
             others = np.flatnonzero(free)
-            i, j = np.meshgrid(rows, others, indexing="ij")
             part = gains[:, others].ravel()
-            parts.append(_moves(part, i.ravel(), t, -1, -1, j.ravel(), t, -1, -1))
+            best = top_k(part, most)
+            i, j = rows[best // max(others.size, 1)], others[best % max(others.size, 1)]
+            parts.append(_moves(part[best], most, i, t, -1, -1, j, t, -1, -1))
             if self._has_room(t) and not self.full:
-                parts.append(_moves(self.gains[others, t], -1, -1, -1, -1, others, t, -1, -1))
+                more = self.gains[others, t]
+                parts.append(_moves(more, most, -1, -1, -1, -1, others, t, -1, -1))
         return joined(parts)
 
     def _has_room(self, t: int) -> bool:
@@ -146,7 +153,7 @@ class Guesses:
         parts = [self._transfers(most)]
         if self.patterns.disjoint:
             parts += [
-                self._chains(t, s)
+                self._chains(t, s, most)
                 for t in range(len(self.values)) for s in range(len(self.values)) if s != t
             ]  # fmt: skip
         return joined(parts)
@@ -154,6 +161,8 @@ class Guesses:
     def _transfers(self, most: int) -> Moves:
         """One feature out of a column, one into another that has room."""
         room = self.counts < self.patterns.limits
+        if not room.any():
+            return joined([])
         gains = np.where(room, self.gains, -np.inf)
         losses = self.losses
         out, into = _best_entries(losses, most), _best_entries(gains, most)
@@ -163,9 +172,9 @@ class Guesses:
         if self.patterns.disjoint:
             keep &= ~self.used[j] | (i == j)
         i, t, j, s = i[keep], t[keep], j[keep], s[keep]
-        return _moves(losses[i, t] + gains[j, s], i, t, -1, -1, j, s, -1, -1)
+        return _moves(losses[i, t] + gains[j, s], most, i, t, -1, -1, j, s, -1, -1)
 
-    def _chains(self, t: int, s: int) -> Moves:
+    def _chains(self, t: int, s: int, most: int) -> Moves:
         """Column t takes a feature j of s in exchange for i; s gets i, or a free feature."""
         (mine, gains), (theirs, other) = self.swaps[t], self.swaps[s]
         free = np.flatnonzero(~self.used)
@@ -173,16 +182,16 @@ class Guesses:
         i, j = (x.ravel() for x in np.meshgrid(mine, theirs, indexing="ij"))
         first = gains[:, theirs].ravel()
         place = np.tile(np.arange(theirs.size), mine.size)
-        parts = [_moves(first + other[place, i], i, t, j, s, j, t, i, s)]
+        parts = [_moves(first + other[place, i], most, i, t, j, s, j, t, i, s)]
         if best is not None:
             new = best[place]
-            parts.append(_moves(first + other[place, new], i, t, j, s, j, t, new, s))
+            parts.append(_moves(first + other[place, new], most, i, t, j, s, j, t, new, s))
         return joined(parts)
 
-    def double(self) -> Moves:
-        """Return exchanges of two features at a time."""
-        parts = [self._pairs(t) for t in range(self.values.size)]
-        best = self.single()
+    def double(self, most: int) -> Moves:
+        """Return the best exchanges of two features at a time."""
+        parts = [self._pairs(t, most) for t in range(self.values.size)]
+        best = self.single(4 * N_PAIRED)
         order = _best_rows(best.gains, 4 * N_PAIRED)
         order = order[best.entries[order, 0] >= 0]
         top, gains = best.entries[order], best.gains[order]
@@ -191,11 +200,11 @@ class Guesses:
         if self.patterns.disjoint:
             keep &= top[a, 4] != top[b, 4]
         a, b = a[keep], b[keep]
-        parts.append(_moves(gains[a] + gains[b], *top[a, :2].T, *top[b, :2].T,
+        parts.append(_moves(gains[a] + gains[b], most, *top[a, :2].T, *top[b, :2].T,
                             *top[a, 4:6].T, *top[b, 4:6].T))  # fmt: skip
         return joined(parts)
 
-    def _pairs(self, t: int) -> Moves:
+    def _pairs(self, t: int, most: int) -> Moves:
         """Two features of a column for two others; or two more, where there is room."""
         gains, losses = self.gains[:, t], self.losses[:, t]
         if self.patterns.disjoint:
@@ -203,14 +212,16 @@ class Guesses:
         out, into = _best_rows(losses, N_PAIRED), _best_rows(gains, N_PAIRED)
         a, b = np.triu_indices(out.size, 1)
         c, e = np.triu_indices(into.size, 1)
-        p, q = (x.ravel() for x in np.meshgrid(np.arange(a.size), np.arange(c.size)))
+        taken, put = losses[out[a]] + losses[out[b]], gains[into[c]] + gains[into[e]]
+        guess = (taken[:, None] + put).ravel()
+        best = top_k(guess, most)
+        p, q = best // max(c.size, 1), best % max(c.size, 1)
         i, i2, j, j2 = out[a[p]], out[b[p]], into[c[q]], into[e[q]]
-        guess = losses[i] + losses[i2] + gains[j] + gains[j2]
-        moves = _moves(guess, i, t, i2, t, j, t, j2, t)
+        moves = _moves(guess[best], most, i, t, i2, t, j, t, j2, t)
         size = int(self.counts.sum())
         if self.counts[t] + 2 > self.patterns.limits[t] or size + 2 > self.patterns.total:
             return moves
-        more = _moves(gains[into[c]] + gains[into[e]], -1, -1, -1, -1, into[c], t, into[e], t)
+        more = _moves(put, most, -1, -1, -1, -1, into[c], t, into[e], t)
         return joined([moves, more])
 
 

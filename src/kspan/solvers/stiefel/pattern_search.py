@@ -11,6 +11,7 @@ All on a small dense S: that of all features, or of candidates. Budgets are numb
 what a trial costs.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,10 @@ MAX_EXCHANGES = 30
 # features and with many, where guesses must do, and the share of it for moves of two.
 SCAN_COST, MOST_TRIALS, MANY_FEATURES, DOUBLE = 3e8, 4000, 60, 4
 
+# Trials between two looks at the clock, the parts of them that threads share out, and what a trial
+# must cost to be worth a thread.
+N_TRIALS, N_PARTS, THREAD_COST = 50, 5, 5e4
+
 # Multiplications after which no more kicks are begun.
 WHOLE_COST = 2e10
 
@@ -61,9 +66,13 @@ class PatternSearch:
     S : (n, n)
     patterns : of n features and r components
     monitor : asked whether to stop, told of every better value
+    pool : threads that try moves, several parts of them at a time; the answer is the same
     """
 
-    def __init__(self, S: FloatArray, patterns: Patterns, monitor: Monitor):
+    def __init__(
+        self, S: FloatArray, patterns: Patterns, monitor: Monitor,
+        pool: ThreadPoolExecutor | None = None,
+    ):  # fmt: skip
         self.S, self.patterns, self.monitor = np.ascontiguousarray(S), patterns, monitor
         self.n_trials = 0
         self._ends: set[bytes] = set()  # where no move helps
@@ -74,6 +83,7 @@ class PatternSearch:
         self.trial_cost = 20 * step  # a fit takes about so many steps
         most = MOST_TRIALS if len(S) <= MANY_FEATURES else MOST_TRIALS // 10
         self.most = int(np.clip(SCAN_COST / self.trial_cost, 20, most))
+        self.pool = pool if self.trial_cost >= THREAD_COST else None
 
     # --- from scores to a point
 
@@ -131,10 +141,11 @@ class PatternSearch:
             if name in self._ends:
                 break
             guesses = Guesses(self.S, point.U, point.mask, self.patterns)
-            single = joined([guesses.single(), guesses.between(self.most)])
+            single = joined([guesses.single(self.most), guesses.between(self.most)])
             other = self._try(point, single.best(self.most))
             if other is None and double and point.U.shape[1] > 1:
-                other = self._try(point, guesses.double().best(max(self.most // DOUBLE, 1)))
+                most = max(self.most // DOUBLE, 1)
+                other = self._try(point, guesses.double(most).best(most))
             if other is None:
                 self._ends.add(name)
                 break
@@ -151,17 +162,26 @@ class PatternSearch:
 
     def _try(self, point: Point, moves: Index) -> Point | None:
         """Return where the first move that helps leads, fitted well; None if none does."""
-        for start in range(0, len(moves), 50):  # so many between two looks at the clock
-            if self.monitor.out_of_time():
-                return None
-            part = moves[start : start + 50]
-            number, U, mask, _ = _kernels().first_better(
+
+        def tried(part: Index) -> tuple[int, FloatArray, Mask, float]:
+            found: tuple[int, FloatArray, Mask, float] = _kernels().first_better(
                 self.S, point.U, point.mask, point.value, part, self.patterns.disjoint,
                 GAIN * abs(point.value),
             )  # fmt: skip
-            self.n_trials += len(part) if number < 0 else number + 1
-            if number >= 0:
-                return self.on_mask(mask, U)
+            return found
+
+        for start in range(0, len(moves), N_TRIALS):
+            if self.monitor.out_of_time():
+                return None
+            several = moves[start : start + N_TRIALS]
+            # Parts that threads try at a time: the first of them that has found something counts.
+            size = N_TRIALS if self.pool is None else N_TRIALS // N_PARTS
+            parts = [several[i : i + size] for i in range(0, len(several), size)]
+            results = map(tried, parts) if self.pool is None else self.pool.map(tried, parts)
+            for part, (number, U, mask, _) in zip(parts, results, strict=True):
+                self.n_trials += len(part) if number < 0 else number + 1
+                if number >= 0:
+                    return self.on_mask(mask, U)
         return None
 
     @property

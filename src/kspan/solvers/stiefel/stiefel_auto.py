@@ -29,6 +29,7 @@ Not from a paper.
 """
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import permutations
 
@@ -38,6 +39,7 @@ from kspan.arrays import FloatArray, Index
 from kspan.covariance import Covariance, DenseCovariance
 from kspan.linalg.machine import one_blas_thread
 from kspan.linalg.selection import placed, top_k
+from kspan.parallel import threads
 from kspan.problem import LoadingsSolution, Patterns, RowSparseProblem, StiefelProblem
 from kspan.progress import Monitor, Status
 from kspan.solvers.method import counted
@@ -91,6 +93,9 @@ class StiefelAuto(SplittingMethod):
         Random changes of the best patterns under counts; by default 5m², fewer on large problems.
     n_improved : int, optional
         Points from which moves are tried under counts; by default 5, on small problems up to 40.
+    n_jobs : int, optional
+        Threads that try moves under counts: None is one, -1 as many as there are cores. The answer
+        does not depend on it.
     """
 
     name = "auto"
@@ -104,6 +109,7 @@ class StiefelAuto(SplittingMethod):
     n_restarts: int = counted(20, least=0)
     n_kicks: int | None = counted(None, least=0)
     n_improved: int | None = counted(None, least=1)
+    n_jobs: int | None = None
 
     def run(
         self, problem: StiefelProblem, monitor: Monitor, rng: np.random.Generator
@@ -112,8 +118,8 @@ class StiefelAuto(SplittingMethod):
         if problem.patterns is None:
             return self._penalised(problem, monitor, rng)
         solver = Joint(problem, self.settings, monitor)
-        search = _Counted(self, solver, problem.patterns, rng)
-        with monitor.interruptible(), one_blas_thread():
+        with monitor.interruptible(), one_blas_thread(), threads(self.n_jobs) as pool:
+            search = _Counted(self, solver, problem.patterns, rng, pool)
             search.run()
         return solver.answer(search.best, monitor.stopped or Status.COMPLETED, self.name)
 
@@ -188,9 +194,11 @@ class _Counted:
     """
 
     def __init__(
-        self, method: StiefelAuto, solver: Joint, patterns: Patterns, rng: np.random.Generator
-    ):
+        self, method: StiefelAuto, solver: Joint, patterns: Patterns, rng: np.random.Generator,
+        pool: ThreadPoolExecutor | None,
+    ):  # fmt: skip
         self.method, self.solver, self.patterns, self.rng = method, solver, patterns, rng
+        self.pool = pool
         self.monitor = solver.monitor
         covariance, r = solver.problem.covariance, solver.problem.n_components
         self.best = starting_points(covariance, r, "coordinate", rng)[0]
@@ -290,7 +298,7 @@ class _OnCandidates:
         self.patterns = whole.patterns.on(chosen.size)
         S = solver.problem.covariance.submatrix(chosen) / solver.unit
         monitor = solver.monitor.inner(unit=solver.unit)
-        self.climber = PatternSearch(S, self.patterns, monitor)
+        self.climber = PatternSearch(S, self.patterns, monitor, whole.pool)
         self.alike = bool((self.patterns.limits == self.patterns.limits[0]).all())
 
     def search(self, starts: list[FloatArray]) -> Point:
@@ -363,7 +371,7 @@ class _OnCandidates:
         apart = Patterns.of(
             len(whole.S), r, patterns.limits.tolist(), patterns.total, disjoint=True
         )  # fmt: skip
-        climber = PatternSearch(whole.S, apart, whole.monitor.inner(quiet=True))
+        climber = PatternSearch(whole.S, apart, whole.monitor.inner(quiet=True), whole.pool)
         near = [U[self.chosen] for U in starts] + list(self._grouped())
         ends = [climber.climb(climber.fit(climber.own_scores(U), U)) for U in near]
         pool = _distinct([climber.improve(point) for point in _distinct(ends)[:N_IMPROVED]])
@@ -392,6 +400,7 @@ class _OnCandidates:
         self, groups: tuple[int, ...], limits: Index, kind: str
     ) -> FloatArray | None:
         S = self.climber.S
+        every = np.arange(len(S))
         left = Deflation(DenseCovariance(S), kind)
         parts: list[FloatArray] = []
         quick = Auto(n_restarts=8, n_kicks=0)
@@ -401,7 +410,9 @@ class _OnCandidates:
             available = np.flatnonzero(left.current.diagonal() > 1e-12)
             if k > len(S) or available.size < k or self.climber.monitor.out_of_time():
                 return None
-            problem = RowSparseProblem(left.current, m, k)
+            # Added up: an update on top of S would be multiplied anew in every step.
+            rest = left.current if done == 0 else DenseCovariance(left.current.submatrix(every))
+            problem = RowSparseProblem(rest, m, k)
             found = quick.run(problem, self.climber.monitor.inner(quiet=True), self.rng)
             W = found.loadings
             parts.append(varimax(W) if m > 1 else W)
