@@ -401,7 +401,7 @@ def test_a_share_that_is_not_reached_is_refused(records, wine):
 def test_a_share_that_all_features_fall_short_of(rng):
     X = rng.standard_normal((30, 5)) * [9.0, 1.0, 1.0, 1.0, 1.0]
     with pytest.warns(UserWarning, match="less than explained_share"):
-        model = FeatureSparsePCA(2, solver="ipu", exclude=[0]).fit(X)
+        model = FeatureSparsePCA(2, explained_share=0.9, solver="ipu", exclude=[0]).fit(X)
     assert FitRecord.from_estimator(model, X).verify(X)
 
 

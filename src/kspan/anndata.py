@@ -46,7 +46,7 @@ def select_features(
     n_components : int
         m, the number of components.
     n_features : int, float or None
-        k, a share of the features, or None: the fewest that keep `explained_share`.
+        k, a share of the features, or None: as in `FeatureSparsePCA`.
     layer : str, optional
         Take this layer rather than ``adata.X``.
     include, exclude : sequences, optional

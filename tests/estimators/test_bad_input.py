@@ -671,7 +671,7 @@ def test_an_estimator_may_be_used_after_a_refusal(X):
 def test_a_share_that_exclude_puts_out_of_reach_is_a_warning():
     X = np.random.default_rng(0).standard_normal((30, 5)) * [9.0, 1.0, 1.0, 1.0, 1.0]
     with pytest.warns(UserWarning, match="4 features .* less than explained_share=0.9"):
-        model = FeatureSparsePCA(2, solver="ipu", exclude=[0]).fit(X)
+        model = FeatureSparsePCA(2, explained_share=0.9, solver="ipu", exclude=[0]).fit(X)
     assert model.n_features_to_select_ == 4
 
 

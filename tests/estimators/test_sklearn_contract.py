@@ -116,7 +116,7 @@ def test_defaults_are_those_of_the_design(Estimator):
     defaults = Estimator().get_params()
     assert defaults["n_components"] == 2
     assert defaults["n_features_to_select"] is None
-    assert defaults["explained_share"] == 0.9
+    assert defaults["explained_share"] is None
     assert defaults["solver"] == "auto"
     assert defaults["certify"] is False
     assert defaults["time_limit"] is None

@@ -1,4 +1,4 @@
-"""Choosing k: the fewest features that keep a given share of the variance."""
+"""Choosing k: a small number that depends on no data, or the fewest that keep a given share."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,7 +8,7 @@ import numpy as np
 
 from kspan.arrays import Index
 from kspan.linalg.machine import one_blas_thread
-from kspan.problem import Candidate, RowSparseProblem, Solution
+from kspan.problem import Candidate, Choice, RowSparseProblem, Solution
 from kspan.progress import Monitor, Status
 from kspan.solvers.method import AnyMethod, RepresentMethod
 from kspan.solvers.represent.forward import Forward
@@ -27,7 +27,29 @@ from kspan.solvers.rowsparse.moves import IPU_STEPS, grow, shrink
 from kspan.solvers.rowsparse.row_scores import run_rule
 from kspan.solving import run_method
 
+# Features for each component, where nobody says how many.
+READABLE = 10
+
 SolveAt = Callable[[Any], Solution]
+
+
+def readable_size(choice: Choice, n_components: int) -> int:
+    """Return ten features for each component, and no more than half of all that may be chosen.
+
+    As many as can be read and measured, at the price of one fit.
+
+    Examples
+    --------
+    >>> readable_size(Choice.of(1000, 2), 2), readable_size(Choice.of(13, 2), 2)
+    (20, 6)
+
+    Parameters
+    ----------
+    choice : with the fewest features that can be asked for
+    n_components : m
+    """
+    most = max(choice.features.size // 2, choice.size)
+    return min(max(READABLE * n_components, choice.size), most, choice.most_features)
 
 
 def smallest_support(

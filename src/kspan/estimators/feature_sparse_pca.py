@@ -16,10 +16,12 @@ class FeatureSparsePCA(SparseProjection, FeatureSparseEstimator):
         m, the number of components.
     n_features_to_select : int, float or None, default=None
         k, the number of features that all components share; or, between 0 and 1, that share of
-        the features (rounded down); or None, and then `explained_share` decides.
-    explained_share : float, default=0.9
+        the features (rounded down); or None: ten for each component, and no more than half of all,
+        unless `explained_share` decides.
+    explained_share : float, optional
         With ``n_features_to_select=None``: take the smallest k that keeps this share of what
-        plain PCA with as many components explains.
+        plain PCA with as many components explains. That may be most of the features, and takes
+        several fits.
     criterion : {"variance", "represent"}, default="variance"
         What the features are chosen for. "variance": that the components, made of and measured on
         them, explain the most variance; the papers' question. "represent": that the scores tell

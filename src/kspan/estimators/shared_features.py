@@ -16,7 +16,7 @@ from kspan.arrays import Index
 from kspan.choosing_k.criteria import CRITERIA, asking
 from kspan.choosing_k.features import Features, feature_indices
 from kspan.choosing_k.panel import ByFeature, Panel
-from kspan.choosing_k.smallest import guesser_for, smallest_support
+from kspan.choosing_k.smallest import guesser_for, readable_size, smallest_support
 from kspan.covariance import Covariance
 from kspan.covariance.streamed import RowStream, as_rows
 from kspan.covariance.weights import checked_weights
@@ -44,7 +44,7 @@ class FeatureSparseEstimator(CovarianceEstimator):
             Interval(Integral, 1, None, closed="left"),
             Interval(Real, 0, 1, closed="neither"),
         ],
-        "explained_share": [Interval(Real, 0, 1, closed="right")],
+        "explained_share": [None, Interval(Real, 0, 1, closed="right")],
         "criterion": [StrOptions(set(CRITERIA))],
         "ridge": [None, Interval(Real, 0, None, closed="left")],
         "init": [None, StrOptions(set(STARTS)), "array-like"],
@@ -65,7 +65,7 @@ class FeatureSparseEstimator(CovarianceEstimator):
     n_components: int = 2
     n_features_to_select: int | float | None = None
     _: KW_ONLY
-    explained_share: float = 0.9
+    explained_share: float | None = None
     criterion: str = "variance"
     ridge: float | None = None
     solver: str | AnyMethod = "auto"
@@ -245,7 +245,10 @@ class FeatureSparseEstimator(CovarianceEstimator):
             return run_method(problem, method, monitor.inner(method.name), rng)
 
         if k is None and not panel.says_how_many:
-            return self._fewest(panel.smallest(covariance, m, **rules), method, wanted, monitor)
+            smallest = panel.smallest(covariance, m, **rules)
+            if self.explained_share is not None:
+                return self._fewest(smallest, method, wanted, self.explained_share, monitor)
+            k = readable_size(smallest.choice, m)
         k = int(k * d) if k is not None and k < 1 else k
         problem = panel.problem(covariance, m, k, **rules)
         if self.covariance == "precomputed":
@@ -254,11 +257,11 @@ class FeatureSparseEstimator(CovarianceEstimator):
 
     def _fewest(
         self, smallest: SharedFeatures, method: AnyMethod,
-        wanted: Callable[[Any], Solution], monitor: Monitor,
+        wanted: Callable[[Any], Solution], share: float, monitor: Monitor,
     ) -> tuple[Any, Solution]:  # fmt: skip
-        """Return the fewest features that keep `explained_share`."""
+        """Return the fewest features that keep a share of what plain PCA explains."""
         full = float(smallest.covariance.leading(self.n_components).values.sum())
-        target = self.explained_share * full
+        target = share * full
         problem, solution = smallest_support(
             smallest,
             target=target * (1 - 1e-12),  # all features reach a share of 1 but for rounding
@@ -270,7 +273,7 @@ class FeatureSparseEstimator(CovarianceEstimator):
             warnings.warn(
                 f"The {most} features that may be chosen reach a share of "
                 f"{solution.objective / full:.3f}, less than "
-                f"explained_share={self.explained_share}.",
+                f"explained_share={share}.",
                 stacklevel=6,
             )
         return problem, solution

@@ -14,6 +14,7 @@ from kspan.choosing_k.band import free_bounds, least_of_more, upper_band
 from kspan.choosing_k.criteria import asking
 from kspan.choosing_k.own_features import OwnFeatures
 from kspan.choosing_k.panel import Panel
+from kspan.choosing_k.smallest import readable_size
 from kspan.covariance import Covariance
 from kspan.io import open_data
 from kspan.linalg.eigen import RESIDUAL_TOL
@@ -336,6 +337,13 @@ class Check:
         if self.panel.says_how_many:
             return
         share, n_allowed = asked["explained_share"], self.d - len(asked["exclude"] or [])
+        if share is None:
+            if self.panel.is_plain:
+                size = readable_size(
+                    self.problem_at(max(self.m, len(asked["include"] or ()))).choice, self.m
+                )
+                need(record.support.size == size, f"support: {size} features by default")
+            return
         if not self.panel.is_plain:
             n_allowed = self.problem_at(None).choice.most_features
         need(0 < share <= 1, "explained_share: not a share")

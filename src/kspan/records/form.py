@@ -55,7 +55,7 @@ PARAMETERS: dict[str, Any] = {
     "psd": str,
     "solver": str | dict[str, Any],
     "n_features_to_select": int | float | None,
-    "explained_share": float,
+    "explained_share": float | None,
     "criterion": str,
     "ridge": float | int | None,
     "include": list[int] | None,
