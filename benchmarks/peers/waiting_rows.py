@@ -141,17 +141,24 @@ def resamples_leukemia_auto() -> float:
 
 
 ROWS = [
-    Waiting("orthonormal, faces 400x1024, m=3 k=50", faces_50, 0.0, 0.0),
-    Waiting("orthonormal, colon, m=3 k=50", colon_50, 0.0, 0.0),
-    Waiting("orthonormal, leukemia, m=3 k=50", leukemia_50, 0.0, 0.0),
-    Waiting("orthonormal, disjoint, cbcl faces, m=3 k=30", faces_disjoint, 0.0, 0.0),
-    Waiting("nonnegative, cbcl faces, m=3 k=40", nonnegative_faces_40, 0.0, 0.0),
-    Waiting("nonnegative, cbcl faces, m=3 k=180", nonnegative_faces_180, 0.0, 0.0),
-    Waiting("nonnegative, leukemia, m=3 k=50", nonnegative_leukemia_50, 0.0, 0.0),
-    Waiting("nonnegative, lrs, m=3 k=20", nonnegative_lrs_20, 0.0, 0.0),
-    Waiting("element, colon, m=3 k=50", element_colon_50, 0.0, 0.0),
-    Waiting("element, leukemia, m=3 k=50", element_leukemia_50, 0.0, 0.0),
-    Waiting("100 resamples, leukemia, m=3 k=30", resamples_leukemia, 0.0, 0.0),
-    Waiting("100 resamples, colon, m=3 k=30", resamples_colon, 0.0, 0.0),
-    Waiting("10 resamples by auto, leukemia, m=3 k=30", resamples_leukemia_auto, 0.0, 0.0),
+    Waiting("orthonormal, faces 400x1024, m=3 k=50", faces_50, 15.2, 246194.7411850471),
+    Waiting("orthonormal, colon, m=3 k=50", colon_50, 9.79, 150872124.59469193),
+    Waiting("orthonormal, leukemia, m=3 k=50", leukemia_50, 15.9, 1379565110.2004833),
+    Waiting(
+        "orthonormal, disjoint, cbcl faces, m=3 k=30", faces_disjoint, 5.31, 117988.63623754363
+    ),
+    Waiting("nonnegative, cbcl faces, m=3 k=40", nonnegative_faces_40, 1.4, 116089.60949579829),
+    Waiting("nonnegative, cbcl faces, m=3 k=180", nonnegative_faces_180, 4.79, 116858.54632656202),
+    Waiting("nonnegative, leukemia, m=3 k=50", nonnegative_leukemia_50, 4.28, 1081517984.3940878),
+    Waiting("nonnegative, lrs, m=3 k=20", nonnegative_lrs_20, 0.0993, 188586997.12232083),
+    Waiting("element, colon, m=3 k=50", element_colon_50, 2.2, 137757545.09142375),
+    Waiting("element, leukemia, m=3 k=50", element_leukemia_50, 11.7, 1375787559.4118414),
+    Waiting("100 resamples, leukemia, m=3 k=30", resamples_leukemia, 1.07, 1002786773.0661077),
+    Waiting("100 resamples, colon, m=3 k=30", resamples_colon, 0.688, 100505942.29093887),
+    Waiting(
+        "10 resamples by auto, leukemia, m=3 k=30",
+        resamples_leukemia_auto,
+        4.01,
+        1021947791.2204871,
+    ),
 ]
