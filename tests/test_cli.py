@@ -554,7 +554,7 @@ BAD_USES = {
     ),
     "resampled covariance": (["fit", "pitprops", "-k", "2", "--stability", "5"], "needs data"),
     "jobs of none": (
-        ["fit", "good.csv", "-k", "2", "--estimator", "orthonormal", "-j", "2"],
+        ["fit", "good.csv", "--estimator", "orthonormal", "-j", "2"],
         "--jobs is not there",
     ),
     "no jobs": (["fit", "good.csv", "-k", "2", "--certify", "-j", "0"], "n_jobs must not be 0"),

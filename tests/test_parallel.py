@@ -8,7 +8,7 @@ from operator import neg
 import joblib
 import pytest
 
-from kspan.parallel import in_order, n_workers
+from kspan.parallel import in_order, n_workers, threads
 
 
 def test_none_is_one_or_what_joblib_was_told():
@@ -48,3 +48,13 @@ def test_what_a_dead_worker_leaves_is_done_here(monkeypatch):
 def test_an_error_of_the_work_is_raised():
     with joblib.parallel_config("threading"), pytest.raises(ZeroDivisionError):
         list(in_order((1).__truediv__, [1, 0, 1], 2))
+
+
+def test_threads_are_there_when_they_are_asked_for():
+    with threads(None) as none, threads(1) as one:
+        assert none is None
+        assert one is None
+    with threads(2) as pool:
+        assert list(pool.map(neg, [1, 2])) == [-1, -2]
+    with pytest.raises(ValueError, match="n_jobs must not be 0"), threads(0):
+        pass

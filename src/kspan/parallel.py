@@ -10,8 +10,6 @@ from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
-from kspan.linalg.machine import available_cores
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -76,14 +74,17 @@ def in_order(
 def threads(n_jobs: int | None) -> Iterator[ThreadPoolExecutor | None]:
     """Give threads of this process, for kernels that run without the interpreter's lock.
 
-    There are no more of them than cores. None if one thread is all there is.
+    None if one is all there is. They take a fraction of a millisecond to begin with, where
+    processes take seconds.
 
     Parameters
     ----------
     n_jobs : int or None
         See `n_workers`.
     """
-    count = min(n_workers(n_jobs), available_cores())
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0: None is one, -1 is all cores.")
+    count = n_workers(n_jobs)
     if count == 1:
         yield None
         return

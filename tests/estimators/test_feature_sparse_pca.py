@@ -726,7 +726,7 @@ def test_solver_options_reach_the_solver(X):
         for most in (0, 1, 20)
     ]
     assert steps[:2] == [0, 1]
-    assert steps[2] > 1
+    assert steps[2] >= 1
 
 
 @pytest.mark.parametrize(("solver", "init"), STARTED)

@@ -117,14 +117,17 @@ def resampled(data: InMemoryCovariance, counts: Index, scale: bool) -> Covarianc
     """Return the covariance with row i taken ``counts[i]`` times; None if nothing varies.
 
     Few features: A is summed up with the counts as weights, and no row is copied. Else the rows
-    are taken as often as they were drawn; sparse ones stay sparse.
+    that were drawn are taken once each and weighted by how often: of the bootstrap a third is left
+    out, so that a third of the work is not done. Sparse ones stay sparse.
     """
     if isinstance(data, DenseDataCovariance) and data.n_features <= min(GRAM_LIMIT, data.n_samples):
         A = _weighted(data, counts, scale)
         return None if A is None else DenseCovariance(A, data.dtype)
-    drawn = np.repeat(np.arange(data.n_samples), counts)
+    drawn = np.flatnonzero(counts)
+    each = counts[drawn] if data.weights is None else counts[drawn] * data.weights.values[drawn]
     try:
-        weights = data.weights and Weights.of(data.weights.values[drawn], drawn.size, data.ddof)
+        once = data.weights is None and each.max(initial=1) == 1
+        weights = None if once else Weights.of(each, drawn.size, data.ddof)
     except ValueError:  # those that were drawn count for too little
         return None
     covariance = type(data).measure(data.X[drawn], scale=scale, ddof=data.ddof, weights=weights)

@@ -246,8 +246,8 @@ def _estimator(
     if kind is Estimator.NONNEGATIVE:
         return kspan.NonnegativeSparsePCA(n_components, k, certify=certify, n_jobs=n_jobs, **common)
     if kind is Estimator.ORTHONORMAL:
-        if n_jobs is not None and not certify and solver != "exact":
-            raise ValueError(f"--jobs is not there for --estimator {kind} without --certify.")
+        if n_jobs is not None and not any(own.values()):
+            raise ValueError(f"--jobs is not there for --estimator {kind} without counts.")
         if certify and not any(own.values()):
             raise ValueError(f"--certify with --estimator {kind} needs -k, --counts or --total.")
         return kspan.StiefelSparsePCA(n_components, certify=certify, n_jobs=n_jobs, **own, **common)

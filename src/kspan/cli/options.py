@@ -156,7 +156,7 @@ TimeLimit = Annotated[
 Jobs = Annotated[
     int | None,
     typer.Option(
-        "--jobs", "-j", help="Processes for proofs and resamples; -1 for all cores.",
+        "--jobs", "-j", help="Workers for searches, proofs and resamples; -1 for all cores.",
         show_default="1",
     ),
 ]  # fmt: skip

@@ -194,7 +194,8 @@ class StiefelSparsePCA(LoadingsEstimator):
             StiefelProblem, init=self.init, n_features_to_select=self.n_features_to_select
         )
         if self.n_jobs is not None and "n_jobs" in method.options():
-            method = replace(method, n_jobs=self.n_jobs)
+            own: dict[str, Any] = {"n_jobs": self.n_jobs}
+            method = replace(method, **own)
         problem = self._problem(covariance)
         self.alpha_ = problem.alpha
         self._forget("certificate_")

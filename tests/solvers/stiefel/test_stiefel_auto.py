@@ -244,6 +244,18 @@ def test_time_limits_and_interrupts(rng):
         assert problem.patterns.objection(solution.loadings != 0) is None
 
 
+@pytest.mark.parametrize("disjoint", [False, True])
+def test_the_answer_does_not_depend_on_threads(rng, disjoint):
+    A = random_covariance(rng, 90)
+    problem = counted(A, 3, 25, disjoint=disjoint)
+    one, two = (
+        solve(problem, n_restarts=1, n_kicks=2, n_improved=2, n_jobs=n_jobs, random_state=0)
+        for n_jobs in (None, 2)
+    )
+    np.testing.assert_array_equal(one.loadings, two.loadings)
+    np.testing.assert_array_equal(one.history, two.history)
+
+
 # --- its parts
 
 
