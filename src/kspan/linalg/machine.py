@@ -2,11 +2,24 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, TypeVar, cast
 
 import threadpoolctl
+
+
+@cache
+def _libraries() -> Any:
+    """Return the handle on the libraries of the process; finding them takes milliseconds.
+
+    Those of linear algebra are there once numpy and scipy are.
+    """
+    import scipy.linalg  # noqa: F401 - so that its library is among them
+
+    return threadpoolctl.ThreadpoolController()
 
 
 class _OneThread:
@@ -24,7 +37,7 @@ class _OneThread:
     def enter(self) -> None:
         with self.lock:
             if self.n_inside == 0:
-                self.limits = threadpoolctl.threadpool_limits(limits=1, user_api="blas")
+                self.limits = _libraries().limit(limits=1, user_api="blas")
             self.n_inside += 1
 
     def leave(self) -> None:
@@ -59,6 +72,29 @@ def one_blas_thread() -> Iterator[None]:
         yield
     finally:
         _one_thread.leave()
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Return what comes of every item, in order, on as many threads as BLAS may have.
+
+    For a few long pieces of work, each of many short calls of BLAS: its own threads would have to
+    meet at every one of them.
+    """
+    n_workers = min(_blas_threads(), available_cores(), len(items))
+    if n_workers < 2:
+        return [work(item) for item in items]
+    with one_blas_thread(), ThreadPoolExecutor(n_workers) as pool:
+        return list(pool.map(work, items))
+
+
+def _blas_threads() -> int:
+    """Return how many threads BLAS may have: one inside `one_blas_thread`."""
+    found = _libraries().select(user_api="blas").lib_controllers
+    return min((library.num_threads or 1 for library in found), default=1)
 
 
 def available_cores() -> int:
