@@ -37,10 +37,9 @@ def ipu(m: int, k: int, **options: Any) -> FeatureSparsePCA:
 
 def against_pca(name: str, X: Any, m: int, k: int, peer: Any, limit: float) -> list[dict[str, Any]]:
     """Return a row with the threads that BLAS takes, and one with one thread."""
-    rows = []
+    ours, rows = ipu(m, k), []
     for more, limit_to in (("", None), (ONE_THREAD, 1)):
         with threadpool_limits(limit_to, user_api="blas"):
-            ours = ipu(m, k)
             times = alternate({"ours": lambda: ours.fit(X), "theirs": lambda: peer.fit(X)}, ROUNDS)
             rows.append(row(name + more, X, m, k, ours, peer, times, f"at most {limit}"))
     return rows
