@@ -8,12 +8,14 @@ import kspan.covariance.block_kernels as block_kernels
 import kspan.covariance.data_covariance as data_covariance
 import kspan.covariance.dense_data as dense_data
 import kspan.covariance.sparse_data as sparse_data
+import kspan.linalg.machine as machine
 from kspan import as_covariance
 from kspan.covariance import DenseCovariance
 from kspan.covariance.data_covariance import FLOAT32_TOL
 from kspan.covariance.dense_data import DenseDataCovariance
 from kspan.covariance.sparse_data import SparseDataCovariance
 from kspan.io import RowSource, rows
+from kspan.linalg.machine import one_blas_thread
 from tests.out_of_core import OUT_OF_CORE
 
 SHAPES = {"tall": (60, 12), "square": (15, 15), "wide": (9, 40)}
@@ -74,7 +76,7 @@ def take(route, monkeypatch):
         monkeypatch.setattr(sparse_data, "SPARSE_GRAM_WORK", 0)
     if route == "lanczos first":
         monkeypatch.setattr(data_covariance, "GRAM_WORK", 0)
-        monkeypatch.setattr(dense_data, "FEATURES_A_PRODUCT", 1)
+        monkeypatch.setattr(dense_data, "ORDER_A_PRODUCT", 1)
         monkeypatch.setattr(dense_data, "FEWEST_PRODUCTS", 0)
 
 
@@ -206,16 +208,104 @@ def test_passes_are_counted(rng):
     covariance = as_covariance(rng.standard_normal((9, 30)))
     assert covariance.n_passes == 1  # means and variances
     covariance.matmat(np.ones((30, 1)))
-    assert covariance.n_passes == 3  # X and X'
+    assert covariance.n_passes == 2  # X and X' at once
+    covariance.matmat(np.ones((30, 9)))
+    assert covariance.n_passes == 4  # X and X'
     covariance.leading(2)
-    assert covariance.n_passes == 5  # the Gram matrix, and X' once
+    assert covariance.n_passes == 6  # the Gram matrix, and X' once
     covariance.leading(2)
-    assert covariance.n_passes == 5  # kept
+    assert covariance.n_passes == 6  # kept
+    support = np.array([2, 5, 7])
+    covariance.submatrix(support)
+    assert covariance.n_passes == 7  # the columns, which are kept
+    covariance.submatrix(support)
+    covariance.leading(1, support)
+    assert covariance.n_passes == 7
+    covariance.matmat(np.ones((3, 1)), support)
+    assert covariance.n_passes == 8  # X'
+    covariance.products_within(support, lambda A: A)
+    assert covariance.n_passes == 9  # X'
+    covariance.submatrix(support[:2])
+    covariance.submatrix(support)
+    assert covariance.n_passes == 11  # only the last ones are kept
     tall = as_covariance(rng.standard_normal((30, 9)))
     tall.leading(2)
     tall.matmat(np.ones((9, 1)))
     tall.submatrix(np.arange(3))
     assert tall.n_passes == 2  # once A is formed the data is not read again
+
+
+def structured(rng, n, d):
+    return rng.standard_normal((n, 4)) @ rng.standard_normal((4, d)) + rng.standard_normal((n, d))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("shape", [(150, 400), (400, 150)])
+def test_lanczos_comes_first_on_large_data_with_gaps(rng, monkeypatch, shape, weighted, order):
+    take("lanczos first", monkeypatch)
+    X = np.asarray(structured(rng, *shape) + rng.standard_normal(shape[1]), order=order)
+    weights = rng.integers(1, 4, shape[0]).astype(float) if weighted else None
+    covariance = as_covariance(X, sample_weight=weights)
+    pairs = covariance.leading(3)
+    assert covariance.n_grams == 0
+    A = np.cov(X, rowvar=False, fweights=None if weights is None else weights.astype(int))
+    values, vectors = np.linalg.eigh(A)
+    np.testing.assert_allclose(pairs.values, values[:-4:-1], rtol=1e-12)
+    assert np.linalg.norm(A @ pairs.vectors - pairs.vectors * pairs.values, axis=0).max() <= (
+        1.1e-8 * values[-1]
+    )
+    np.testing.assert_allclose(np.abs(np.sum(pairs.vectors * vectors[:, :-4:-1], axis=0)), 1)
+
+
+@pytest.mark.parametrize("shape", [(300, 700), (700, 300)])
+def test_lanczos_gives_up_early_on_noise(rng, monkeypatch, shape):
+    take("lanczos first", monkeypatch)
+    monkeypatch.setattr(dense_data, "ORDER_A_PRODUCT", 5)  # 60 products
+    X = rng.standard_normal(shape)
+    covariance = as_covariance(X)
+    pairs = covariance.leading(3)
+    assert covariance.n_grams == 1
+    assert covariance.n_passes <= 1 + 20 + 2  # moments; a third of the products; XX', X'
+    np.testing.assert_allclose(
+        pairs.values, np.linalg.eigvalsh(np.cov(X, rowvar=False))[:-4:-1], rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_large_means_are_taken_out_first(rng, monkeypatch, dtype):
+    """Products with X subtract them afterwards, which costs digits: not a way for such data."""
+    take("lanczos first", monkeypatch)
+    X = (structured(rng, 80, 200) + 1e3).astype(dtype)
+    covariance = as_covariance(X)
+    pairs = covariance.leading(2)
+    assert covariance.n_grams == 1
+    values = np.linalg.eigvalsh(np.cov(X.astype(np.float64), rowvar=False))
+    np.testing.assert_allclose(pairs.values, values[:-3:-1], rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("p", [1, 3, 5])
+def test_products_in_shares_are_the_same_on_any_number_of_threads(
+    rng, monkeypatch, dtype, order, p
+):
+    monkeypatch.setattr(block_kernels, "SHARED_BYTES", 1 << 14)
+    X = np.asarray(rng.standard_normal((1200, 300)) + 1.0, dtype=dtype, order=order)
+    W, Z = rng.standard_normal((300, p)), rng.standard_normal((1200, p))
+    found = []
+    for n_threads in (1, 2):
+        monkeypatch.setattr(machine, "_blas_threads", lambda n=n_threads: n)
+        monkeypatch.setattr(machine, "available_cores", lambda n=n_threads: n)
+        A = as_covariance(X)
+        with one_blas_thread():
+            found.append((A.mean, A.diagonal(), A.matmat(W), A.scores(W), A.back(Z)))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+    centred = X - X.mean(axis=0, dtype=np.float64)
+    expected = centred.T @ (centred @ W) / 1199
+    tol = 1e-10 if dtype == np.float64 else 1e-3
+    np.testing.assert_allclose(found[0][2], expected, rtol=tol, atol=tol)
 
 
 def test_kinds_and_types(rng):

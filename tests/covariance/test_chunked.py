@@ -1,11 +1,14 @@
 """Data in blocks: passes, sketches, streams, and what goes wrong on the way."""
 
+import tracemalloc
+
 import h5py
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 import zarr
+from sklearn import config_context
 
 from kspan import (
     FeatureSparsePCA,
@@ -276,3 +279,28 @@ def test_verbose_shows_passes_and_rows(X, capsys):
     assert all("101 of 101 rows" in line for line in lines), "one line a pass in a pipe"
     FeatureSparsePCA(2, 4).fit(npy(X))
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("mapped", [True, False])
+def test_a_mapped_file_is_never_copied_as_a_whole(tmp_path, rng, dtype, order, mapped):
+    """Nor as doubles, nor to put rows together that are apart in it."""
+    X = rng.standard_normal((16_000, 3)) @ rng.standard_normal((3, 300))
+    X = np.asarray(X + rng.standard_normal(X.shape), dtype=dtype, order=order)
+    np.save(tmp_path / "data.npy", X)
+    expected = FeatureSparsePCA(2, 10, solver="ipu", random_state=0).fit(X)
+    size = X.nbytes
+    del X
+    given = tmp_path / "data.npy"
+    given = np.load(given, mmap_mode="r") if mapped else given
+    with config_context(working_memory=32):  # blocks of half a megabyte
+        tracemalloc.start()
+        try:
+            fitted = FeatureSparsePCA(2, 10, solver="ipu", random_state=0).fit(given)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert peak < size / 2
+    np.testing.assert_array_equal(fitted.get_support(), expected.get_support())
+    assert fitted.objective_ == pytest.approx(expected.objective_, rel=1e-12)

@@ -272,7 +272,7 @@ def test_pairs_of_a_matrix_that_is_formed_are_kept_apart(X, monkeypatch):
     import kspan.covariance.dense_data as dense_data
 
     monkeypatch.setattr(data_covariance, "GRAM_WORK", 0)
-    monkeypatch.setattr(dense_data, "FEATURES_A_PRODUCT", 0.1)
+    monkeypatch.setattr(dense_data, "ORDER_A_PRODUCT", 0.1)
     monkeypatch.setattr(dense_data, "FEWEST_PRODUCTS", 0)
 
     def taken(memory, prepare):

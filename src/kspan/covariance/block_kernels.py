@@ -25,18 +25,45 @@ from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index
 from kspan.linalg.eigen import power_of_two
+from kspan.linalg.machine import in_threads
 
 # A block of this many bytes stays in the cache while it is read more than once.
 CACHE_BLOCK_BYTES = 1 << 20
 
+# Of the pieces in which a block is worked on, so that it is read from memory once.
+CACHE_BYTES = 1 << 21
+FEWEST_PIECE_ROWS = 64
+
+# Up to so many columns, BLAS takes longer to pack a large matrix than to multiply it.
+FEW_COLUMNS = 4
+
 
 def block_slices(
-    length: int, bytes_each: int, block_bytes: int = CACHE_BLOCK_BYTES
+    length: int, bytes_each: int, block_bytes: int = CACHE_BLOCK_BYTES, *, start: int = 0
 ) -> Iterator[slice]:
-    """Cut ``range(length)`` into slices whose rows (or columns) fill about one block."""
+    """Cut ``range(length)`` into slices whose rows (or columns) fill about one block.
+
+    With a start, as many numbers from there.
+    """
     step = max(1, min(length, block_bytes // max(1, bytes_each)))
-    for start in range(0, length, step):
-        yield slice(start, min(start + step, length))
+    for first in range(start, start + length, step):
+        yield slice(first, min(first + step, start + length))
+
+
+# What threads share is cut into so many parts, however many threads there are: the same answer.
+SHARES = 8
+
+# Less than this is not worth sharing.
+SHARED_BYTES = 1 << 24
+
+
+def shares(X: NDArray[np.floating]) -> list[slice]:
+    """Cut the rows of dense data into what threads share; little data, and few rows, not at all."""
+    rows = len(X)
+    if X.nbytes < SHARED_BYTES or rows < SHARES * FEWEST_PIECE_ROWS:
+        return [slice(0, rows)]
+    edges = np.linspace(0, rows, SHARES + 1).astype(int).tolist()
+    return [slice(*ends) for ends in pairwise(edges)]
 
 
 def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -154,11 +181,16 @@ def column_moments(
 def _merged_rows(
     X: NDArray[np.floating], origin: FloatArray, weights: FloatArray | None
 ) -> Moments:
-    found = (
-        Moments.centring(X[rows] - origin, _of(weights, rows))  # float64, whatever X is
-        for rows in block_slices(X.shape[0], 8 * X.shape[1])
-    )
-    return reduce(Moments.merged, found)
+    def of_share(share: slice) -> Moments:
+        with np.errstate(all="ignore"):  # which each thread has for itself
+            blocks = block_slices(share.stop - share.start, 8 * X.shape[1], start=share.start)
+            found = (
+                Moments.centring(X[rows] - origin, _of(weights, rows))  # float64, whatever X is
+                for rows in blocks
+            )
+            return reduce(Moments.merged, found)
+
+    return reduce(Moments.merged, in_threads(of_share, shares(X)))
 
 
 def _of(weights: FloatArray | None, rows: slice) -> FloatArray | None:
@@ -171,10 +203,6 @@ def _times_rows(values: FloatArray, factors: FloatArray | None) -> FloatArray:
         values *= factors[:, None]
     return values
 
-
-# Of the pieces in which a block is worked on, so that it is read from memory once.
-CACHE_BYTES = 1 << 21
-FEWEST_PIECE_ROWS = 64
 
 # Of the pieces whose products are added up to a Gram matrix.
 GRAM_BYTES = 4 * CACHE_BYTES
@@ -201,20 +229,56 @@ def product(X: Any, W: FloatArray) -> FloatArray:
     In float32 two large (or two tiny) numbers leave the range, so W is scaled first.
     """
     if X.dtype == np.float64:
-        return np.asarray(X @ W)
+        return np.asarray(_times(X, W))
     size = power_of_two(float(np.abs(W).max(initial=0.0)))
-    return np.asarray(X @ (W / size).astype(X.dtype), dtype=np.float64) * size
+    out = np.asarray(_times(X, (W / size).astype(X.dtype)), dtype=np.float64)
+    out *= size
+    return out
 
 
-def pieces(X: Any) -> Iterator[tuple[slice, Any]]:
+def _times(X: Any, W: NDArray[Any]) -> Any:
+    """Return ``X W``, of large dense data with few columns one column at a time."""
+    if scipy.sparse.issparse(X) or W.shape[1] > FEW_COLUMNS or X.nbytes < CACHE_BLOCK_BYTES:
+        return X @ W
+    if X.flags.c_contiguous:
+        return np.concatenate(in_threads(lambda rows: _one_by_one(X[rows], W), shares(X)))
+    if not X.flags.f_contiguous:
+        return X @ W
+
+    def of_share(columns: slice) -> NDArray[Any]:
+        return _transposed_one_by_one(X.T[columns], W[columns])
+
+    return reduce(np.add, in_threads(of_share, shares(X.T)))
+
+
+def _one_by_one(X: NDArray[Any], W: NDArray[Any]) -> NDArray[Any]:
+    """Return ``X W`` for data in C order, piece by piece."""
+    out = np.empty((len(X), W.shape[1]), dtype=X.dtype)
+    for rows, part in pieces(X):
+        for column in range(W.shape[1]):
+            out[rows, column] = part @ W[:, column]
+    return out
+
+
+def _transposed_one_by_one(X: NDArray[Any], Z: NDArray[Any]) -> NDArray[Any]:
+    """Return ``X'Z`` for data in C order, piece by piece."""
+    out = np.zeros((Z.shape[1], X.shape[1]), dtype=X.dtype)
+    for rows, part in pieces(X):
+        for column in range(Z.shape[1]):
+            out[column] += Z[rows, column] @ part
+    return out.T
+
+
+def pieces(X: Any, rows: slice | None = None) -> Iterator[tuple[slice, Any]]:
     """Cut dense rows into pieces of about `CACHE_BYTES`; sparse ones are left as they are."""
     if scipy.sparse.issparse(X):
         yield slice(0, X.shape[0]), X
         return
+    rows = slice(0, len(X)) if rows is None else rows
     # With a few rows at a time, the product X'Z would write all of itself for next to no work.
     size = max(CACHE_BYTES, FEWEST_PIECE_ROWS * X[:1].nbytes)
-    for rows in block_slices(len(X), X[:1].nbytes, size):
-        yield rows, X[rows]
+    for piece in block_slices(rows.stop - rows.start, X[:1].nbytes, size, start=rows.start):
+        yield piece, X[piece]
 
 
 def sketched_moments(
@@ -281,30 +345,60 @@ def sparse_column_moments(X: Any, origin: FloatArray, weights: FloatArray | None
     n, d = X.shape
     places, total = _places(X), float(n)
     counts: FloatArray | None = None
-    empty: FloatArray = n - np.bincount(places, minlength=d)
+    stored = np.bincount(places, minlength=d)
+    empty: FloatArray = n - stored
     if weights is not None:
         counts, total = weights[_row_places(X)], float(weights.sum())
-        stored: FloatArray = np.bincount(places, counts, minlength=d).astype(np.float64)
-        empty = _empty_weights(X, weights, total - stored)
+        empty = _empty_weights(X, weights, total - _column_sums(X, counts))
     with np.errstate(all="ignore"):  # what is not finite shows in the result
-        near, zero = X.data.astype(np.float64) - origin[places], -origin
+        near, zero = X.data.astype(np.float64), -origin
+        if origin.any():
+            near -= origin[places]
         means = []
         for _ in range(2):  # the mean, and what is left of it
-            sums = np.bincount(places, times(near, counts), minlength=d) + empty * zero
+            sums = _column_sums(X, times(near, counts)) + empty * zero
             means.append(sums / (total or 1.0))
-            near, zero = near - means[-1][places], zero - means[-1]
+            for some in block_slices(near.size, 16):  # no further arrays of that length
+                near[some] -= means[-1][places[some]]
+            zero = zero - means[-1]
         squares: FloatArray = empty * zero * zero
-        squares = squares + np.bincount(places, times(near * near, counts), minlength=d)
-        lost = (squares == 0)[places] & (times(near, counts) != 0)
-        squares[places[lost]] = UNDERFLOWN
+        squares = squares + _column_sums(X, times(near * near, counts))
+        nothing = (squares == 0) & (stored > 0)
+        if nothing.any():
+            lost = nothing[places] & (times(near, counts) != 0)
+            squares[places[lost]] = UNDERFLOWN
         return Moments(total, means[0], means[1], squares)
+
+
+def _column_sums(X: Any, values: FloatArray) -> FloatArray:
+    """Return the sums of every column, of numbers in the places of the stored entries."""
+    held = type(X)((values, X.indices, X.indptr), shape=X.shape, copy=False)
+    return np.asarray(held.T @ np.ones(X.shape[0]))
+
+
+# Rows that are looked at for a column without zeros, before all entries are counted.
+SEEN_ROWS = 32
+
+
+def _may_be_full(X: Any) -> Index:
+    """Return the columns that have entries in some rows, and so may have no zeros."""
+    if X.format == "csc":
+        return np.flatnonzero(np.diff(X.indptr) == X.shape[0])
+    seen = X.indices[: X.indptr[1]]
+    for row in np.unique(np.linspace(0, X.shape[0] - 1, SEEN_ROWS).astype(int)):
+        seen = np.intersect1d(seen, X.indices[X.indptr[row] : X.indptr[row + 1]])
+        if not seen.size:
+            break
+    return seen
 
 
 def sparse_origin(X: Any, first: int = 0) -> FloatArray:
     """Return the entries of a row in the columns that have no zeros, and zero for all others."""
     n, d = X.shape
-    full = np.bincount(_places(X), minlength=d) == n
     origin = np.zeros(d)
+    if not _may_be_full(X).size:
+        return origin
+    full = np.bincount(_places(X), minlength=d) == n
     if full.any():
         entries = X[[first]].tocoo()
         origin[entries.coords[1]] = entries.data
@@ -319,15 +413,22 @@ def covariance_product(
 
     Rows of Z are multiplied by the weights.
     """
-    out, total = np.zeros((X.shape[1], W.shape[1])), np.zeros(W.shape[1])
-    for rows, part in pieces(X):
-        # What is cut out is a copy: in float64, as weights of features that are alike cancel.
-        cut = part if support is None else part[:, support].astype(np.float64, copy=False)
-        Z = product(cut, W) - shift
-        Z = _times_rows(Z, _of(weights, rows))
-        out += product(part.T, Z)
-        total += Z.sum(axis=0)
-    return out, total
+
+    def of_share(share: slice | None) -> tuple[FloatArray, FloatArray]:
+        out, total = np.zeros((X.shape[1], W.shape[1])), np.zeros(W.shape[1])
+        for rows, part in pieces(X, share):
+            # What is cut out is a copy: in float64, as weights of features that are alike cancel.
+            cut = part if support is None else part[:, support].astype(np.float64, copy=False)
+            Z = product(cut, W) - shift
+            Z = _times_rows(Z, _of(weights, rows))
+            out += product(part.T, Z)
+            total += Z.sum(axis=0)
+        return out, total
+
+    if scipy.sparse.issparse(X) or W.shape[1] > FEW_COLUMNS:
+        return of_share(None)
+    found: tuple[FloatArray, FloatArray] = reduce(add, in_threads(of_share, shares(X)))
+    return found
 
 
 def transposed_product(X: Any, Z: FloatArray) -> FloatArray:

@@ -15,7 +15,8 @@ from kspan.covariance.interface import Covariance, Kind
 from kspan.covariance.matrix import matrix_on
 from kspan.covariance.memory import NOTHING, Columns, Gram, Leading, Recall
 from kspan.covariance.weights import Weights
-from kspan.linalg.eigen import RESIDUAL_TOL, EigenPairs, lanczos, leading_dense
+from kspan.linalg.eigen import LAPACK_LIMIT, RESIDUAL_TOL, EigenPairs, lanczos, leading_dense
+from kspan.linalg.machine import one_blas_thread
 from kspan.linalg.rounding import UNIT
 from kspan.linalg.selection import placed
 
@@ -235,7 +236,8 @@ class DataCovariance(Covariance):
         self.n_passes += 1
         # In place: for many features, fresh memory costs more than the arithmetic.
         out = np.ascontiguousarray(self._transposed_times(Z))
-        scipy.linalg.blas.dger(-1.0, Z.sum(axis=0), self.mean, a=out.T, overwrite_a=True)
+        with one_blas_thread():  # more of them wait for each other longer than for memory
+            scipy.linalg.blas.dger(-1.0, Z.sum(axis=0), self.mean, a=out.T, overwrite_a=True)
         if self._is_scaled:
             out /= self.scale[:, None]
         return out
@@ -311,8 +313,14 @@ class DataCovariance(Covariance):
         return self.n_samples * self.n_features**2 > GRAM_WORK
 
     @property
+    def _gram_takes_long(self) -> bool:
+        """Whether forming A, or the n×n matrix if that is smaller, takes tenths of a second."""
+        n, d = self.n_samples, self.n_features
+        return n * d * min(n, d) >= GRAM_WORK
+
+    @property
     def _lanczos_products(self) -> int:
-        """How many products Lanczos may make of tall data before A is formed after all."""
+        """How many products Lanczos may make before a Gram matrix is formed after all."""
         return 0
 
     def _form(self) -> FloatArray | None:
@@ -338,17 +346,23 @@ class DataCovariance(Covariance):
 
     def _found_leading(self, m: int) -> EigenPairs:
         n, d = self.n_samples, self.n_features
+        if not self._has_gram and 4 * m <= (most := self._lanczos_products):
+            tol = self._tol()
+            pairs = lanczos(self.matmat, d, m, tol=tol, max_products=most, only_if_fast=True)
+            if pairs.residuals.max() <= tol * pairs.values[0]:
+                return pairs
         if n < d:
             # The n×n side has the same nonzero eigenvalues; its vectors come back through X'.
             return self._lift(self._leading_of_samples(min(m, n)), m)
-        if self._gram is None and (most := self._lanczos_products):
-            pairs = lanczos(self.matmat, d, m, tol=self._tol(), max_products=most)
-            if pairs.residuals.max() <= self._tol() * pairs.values[0]:
-                return pairs
         A = self._form()
         if A is None:
             return lanczos(self.matmat, d, m, tol=self._tol())
         return leading_dense(A, m)
+
+    @property
+    def _has_gram(self) -> bool:
+        """Whether A, or the n×n matrix that has its eigenvalues, is at hand."""
+        return self._gram is not None
 
     def _leading_of_samples(self, m: int) -> EigenPairs:
         """Return leading eigenpairs of ``(X - 1μ')D⁻²(X - 1μ')' / (n - ddof)``.
@@ -378,7 +392,8 @@ class DataCovariance(Covariance):
         lifted = np.zeros((self.n_features, m))
         lifted[:, :few] = self.back(self._by_roots(pairs.vectors))
         # Beyond the rank the images are rounding noise; Householder QR completes the basis.
-        vectors, R = np.linalg.qr(lifted)
+        with one_blas_thread():
+            vectors, R = np.linalg.qr(lifted)
         vectors = vectors * np.where(np.diagonal(R) < 0, -1.0, 1.0)
         values = np.zeros(m)
         values[:few] = pairs.values
@@ -394,6 +409,11 @@ class InMemoryCovariance(DataCovariance):
     """Data in an array or a scipy sparse one, of which rows and columns can be taken."""
 
     _sample_gram: FloatArray | None = None  # (X - 1μ')D⁻²(X - 1μ')' / (n - ddof), once asked for
+    _kept: tuple[Index, FloatArray] | None = None  # the columns that were taken last
+
+    @property
+    def _has_gram(self) -> bool:
+        return super()._has_gram or self._sample_gram is not None
 
     @abstractmethod
     def _sample_products(self) -> FloatArray:
@@ -403,11 +423,57 @@ class InMemoryCovariance(DataCovariance):
     def _standard(self, support: Index) -> FloatArray:
         """Return some columns, centred and scaled, in float64."""
 
+    def _columns(self, support: Index) -> FloatArray:
+        """Return some columns, centred and scaled; not to be changed.
+
+        One pass, or none if they were the last ones: what is asked for about a support comes in
+        turns, and columns lie far apart.
+        """
+        if self._kept is not None and np.array_equal(self._kept[0], support):
+            return self._kept[1]
+        self.n_passes += 1
+        columns = self._standard(support)
+        self._kept = (support.copy(), columns) if self._keeps(support) else None
+        return columns
+
+    def _keeps(self, support: Index) -> bool:
+        """Whether some columns are few enough to be kept, as a dense array."""
+        return 8 * self.n_samples * support.size <= DENSE_PIECE_BYTES
+
+    def _computed(self, support: Index | None = None) -> FloatArray:
+        if support is None or not self._keeps(support):
+            return super()._computed(support)
+        self.n_grams += int(support.size == self.n_features)
+        columns = self._by_roots(self._columns(support))
+        with one_blas_thread():
+            products: FloatArray = columns.T @ columns
+        products /= self.divisor
+        return products
+
+    def leading(self, m: int, support: Index | None = None) -> EigenPairs:
+        """See `Covariance.leading`: on a few features, from the columns that are kept."""
+        if support is None or self._gram is not None or not self._keeps(support):
+            return super().leading(m, support)
+        if support.size > min(self.n_samples, LAPACK_LIMIT):
+            return super().leading(m, support)
+        return leading_dense(self.submatrix(support), m)
+
+    def scores(self, W: FloatArray, support: Index | None = None) -> FloatArray:
+        """Return the centred, scaled data times W; with a support only its columns are read."""
+        if support is None or not self._takes_columns(support):
+            return super().scores(W, support)
+        return self._columns(support) @ W
+
+    def _takes_columns(self, support: Index) -> bool:
+        """Whether to take some columns as a dense array rather than read the whole."""
+        return 4 * support.size <= self.n_features and self._keeps(support)
+
     def _standardised(self, part: FloatArray, support: Index) -> FloatArray:
         """Centre and scale dense columns, in place."""
         part -= self.mean[support]
         part -= self.rest[support]
-        part /= self.scale[support]
+        if self._is_scaled:
+            part /= self.scale[support]
         return part
 
     def _times(self, W: FloatArray, support: Index | None) -> FloatArray:
@@ -428,10 +494,9 @@ class InMemoryCovariance(DataCovariance):
         """See `Covariance.products_within`: the columns are taken once, for both products."""
         if self._gram is not None:
             return super().products_within(support, weights_for)
-        self.n_passes += 1
-        root = np.sqrt(self.divisor)
-        columns = self._by_roots(self._standard(support)) / root
-        return self.back(self._by_roots(columns @ weights_for(columns.T @ columns)) / root)
+        columns = self._by_roots(self._columns(support))
+        W = weights_for(columns.T @ columns / self.divisor)
+        return self.back(self._by_roots(columns @ W) / self.divisor)
 
     def restrict(self, support: Index) -> Covariance:
         """Return the covariance of the chosen features: from A if it is formed, else a copy."""
@@ -469,7 +534,8 @@ class InMemoryCovariance(DataCovariance):
                 self.n_passes += 1
                 self.n_grams += 1
                 products = self._by_roots(self._by_roots(self._sample_products()).T)
-                known = Gram(products / self.divisor)
+                products /= self.divisor
+                known = Gram(np.ascontiguousarray(products))
                 self.recall.keep("gram of samples", known)
             self._sample_gram = known.products
         return leading_dense(self._sample_gram, m)

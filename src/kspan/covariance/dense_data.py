@@ -6,20 +6,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray, Index
-from kspan.covariance.block_kernels import block_slices, column_moments, covariance_product, gram
+from kspan.covariance.block_kernels import (
+    FEW_COLUMNS,
+    block_slices,
+    column_moments,
+    covariance_product,
+    gram,
+)
 from kspan.covariance.data_covariance import DENSE_PIECE_BYTES, DataCovariance, InMemoryCovariance
 from kspan.covariance.memory import Columns
 from kspan.covariance.weights import Weights
 
-# Products with more columns have enough to do for every row that they read.
-FUSED_COLUMNS = 4
-
 # A product with one vector waits for memory, one of X with itself does not: it costs as much as
-# this share of d products.
-FEATURES_A_PRODUCT = 32
+# this share of n or d products, whichever is smaller.
+ORDER_A_PRODUCT = 32
 
 # Fewer products than this are seldom enough for Lanczos.
 FEWEST_PRODUCTS = 24
+
+# Products with X subtract the means afterwards. Up to so many times as much as the features vary
+# the means may be, by sums of squares: doubles lose two digits of sixteen, floats none of the five
+# that are asked of them.
+MOST_MEANS = {np.dtype(np.float64): 100.0, np.dtype(np.float32): 1.0}
 
 
 class DenseDataCovariance(InMemoryCovariance):
@@ -43,12 +51,9 @@ class DenseDataCovariance(InMemoryCovariance):
         dense.n_passes, dense.dtype, dense.missing = data.n_passes + 1, data.dtype, data.missing
         return dense
 
-    def scores(self, W: FloatArray, support: Index | None = None) -> FloatArray:
-        """Return the centred, scaled data times W; with a support only its columns are read."""
-        if support is None or 4 * support.size > self.n_features:
-            return super().scores(W, support)
-        self.n_passes += 1
-        return self._standard(support) @ W
+    def _takes_columns(self, support: Index) -> bool:
+        """Whether they are few: to read the whole of dense data takes longer."""
+        return 4 * support.size <= self.n_features
 
     def variance_along(self, W: FloatArray, support: Index) -> float:
         """See `Covariance.variance_along`: of the scores, so that no feature meets another."""
@@ -60,8 +65,8 @@ class DenseDataCovariance(InMemoryCovariance):
 
     def _product(self, W: FloatArray, support: Index | None) -> FloatArray:
         """Return ``A W``: two passes, or one for a few columns."""
-        few = support is None and W.shape[1] <= FUSED_COLUMNS
-        if self.is_wide or not few or not self.X.flags.c_contiguous:
+        few = support is None and W.shape[1] <= FEW_COLUMNS
+        if not few or not self.X.flags.c_contiguous:
             return super()._product(W, support)
         # Rows are multiplied by W and at once, while they are in the cache, by the result.
         self.n_passes += 1
@@ -77,9 +82,10 @@ class DenseDataCovariance(InMemoryCovariance):
 
     @property
     def _lanczos_products(self) -> int:
-        """As many as cost no more than forming A does, when that takes long."""
-        products = self.n_features // FEATURES_A_PRODUCT
-        return products if self._takes_long_to_form and products >= FEWEST_PRODUCTS else 0
+        """As many as cost no more than the Gram matrix does, when that takes long."""
+        products = min(self.n_samples, self.n_features) // ORDER_A_PRODUCT
+        worth_it = self._gram_takes_long and products >= FEWEST_PRODUCTS
+        return products if worth_it and self._mean_share <= MOST_MEANS[self.dtype] else 0
 
     @property
     def is_wide(self) -> bool:
@@ -124,8 +130,14 @@ class DenseDataCovariance(InMemoryCovariance):
         It saves a copy of X, block by block; what it costs is the ratio of Σμ² to the variance.
         """
         plain = self.dtype == np.float64 and not self._is_scaled
+        return plain and self._mean_share <= MOST_MEANS[self.dtype]
+
+    @property
+    def _mean_share(self) -> float:
+        """The sum of squares of the means in all rows, as a share of that of the deviations."""
         total = self.n_samples if self.weights is None else self.weights.total
-        return plain and total * float(self.mean @ self.mean) <= 100 * self.divisor * self.trace()
+        means = self.mean / self.scale
+        return total * float(means @ means) / (self.divisor * self.trace())
 
     def _deviation_products(
         self, support: Index | None, mean: FloatArray, rest: FloatArray

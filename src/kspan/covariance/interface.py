@@ -217,9 +217,9 @@ class Covariance(ABC):
         """Return the m leading eigenpairs of A, or of ``A[support, support]``.
 
         The residual of every pair is at most 1e-8 times the largest eigenvalue (float32 data:
-        1e-5). Which eigensolver does it depends on size and kind only, never on the values;
-        docs/eigensolvers.md has the rule and its measurements. The pairs of the whole of A are
-        kept, so asking again is free.
+        1e-5). Which eigensolver does it depends on size and kind, and on values only where means
+        are large or Lanczos gives up; docs/eigensolvers.md has the rule and its measurements. The
+        pairs of the whole of A are kept, so asking again is free.
         """
         if support is not None:
             return self.restrict(support).leading(m)

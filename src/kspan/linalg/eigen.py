@@ -5,20 +5,27 @@ eigenvalue of A lies within that distance of the returned one.
 """
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.linalg
+import scipy.linalg.blas
 from numpy.typing import NDArray
 
 from kspan.arrays import FloatArray
+from kspan.linalg.machine import one_blas_thread
 
 Floats = NDArray[Any]  # of any floating type
 MatMat = Callable[[FloatArray], FloatArray]
 
 # LAPACK beats Lanczos below this order (docs/eigensolvers.md has the measurements).
 LAPACK_LIMIT = 400
+
+# Up to this order a product with a matrix is over before the threads of BLAS have met.
+CACHED_ORDER = 2048
 
 # Lanczos stops when ‖Av - λv‖ ≤ RESIDUAL_TOL · λ₁ for each of the m pairs.
 RESIDUAL_TOL = 1e-8
@@ -28,6 +35,12 @@ BREAKDOWN_TOL = 1e-12
 
 # Steps of Lanczos between two looks at the residuals.
 STEPS_A_LOOK = 4
+
+# Residuals above what they should be by no more than this factor are looked at after every step.
+CLOSE = 1e3
+
+# Of the products there may be: before, residuals say nothing about the pace.
+FIRST_SHARE = 1 / 6
 
 
 @dataclass(frozen=True)
@@ -65,7 +78,15 @@ def leading_dense(A: FloatArray, m: int) -> EigenPairs:
     size = A.shape[0]
     if size <= LAPACK_LIMIT or 4 * m >= size:
         return lapack(A, m)
-    return lanczos(lambda W: A @ W, size, m)
+    with one_blas_thread() if size <= CACHED_ORDER else nullcontext():
+        return lanczos(partial(symmetric_product, A), size, m)
+
+
+def symmetric_product(A: FloatArray, W: FloatArray) -> FloatArray:
+    """Return ``A W`` for a symmetric matrix, of which one vector needs to read one half only."""
+    if W.shape[1] > 1 or not A.flags.c_contiguous or A.dtype != np.float64:
+        return A @ W
+    return np.asarray(scipy.linalg.blas.dsymv(1.0, A.T, W[:, 0], lower=1))[:, None]
 
 
 def lapack(A: FloatArray, m: int) -> EigenPairs:
@@ -165,6 +186,7 @@ def lanczos(
     tol: float = RESIDUAL_TOL,
     block: int = 1,
     max_products: int = 3000,
+    only_if_fast: bool = False,
 ) -> EigenPairs:
     """Leading eigenpairs of a symmetric operator by thick-restart (block) Lanczos.
 
@@ -184,6 +206,9 @@ def lanczos(
         over data that is slow to read, and find eigenvalues of multiplicity up to ``block``.
     max_products : limit on the columns multiplied; pairs that have not converged by then are
         returned with the residuals they have
+    only_if_fast : stop as well when, after a sixth of those products or more, the residuals have
+        fallen behind ``tol**share`` with the share of products made: an even pace, which nothing
+        with a gap in its spectrum is slower than, as the last digits come faster than the first
 
     Notes
     -----
@@ -198,6 +223,7 @@ def lanczos(
     basis[:, :block] = np.linalg.qr(rng.standard_normal((size, block)))[0]
     used, width, products = 0, block, 0
     smallest, scale = np.inf, float(np.finfo(float).tiny)
+    is_close = False
     closed_at: float | None = None  # sum of the m Ritz values when the space last closed
 
     while True:
@@ -205,53 +231,59 @@ def lanczos(
         fresh = basis[:, used : used + width]
         product = matmat(np.ascontiguousarray(fresh))
         products += width
-        known = basis[:, : used + width]
-        overlap = known.T @ product
-        residual = product - known @ overlap
-        correction = known.T @ residual  # second Gram-Schmidt sweep: orthogonal to rounding
-        residual -= known @ correction
-        overlap += correction
-        columns = slice(used, used + width)
-        images[: used + width, columns] = overlap
-        images[columns, : used + width] = overlap.T
-        used += width
+        with one_blas_thread():  # the products may have all, what follows is small
+            known = basis[:, : used + width]
+            overlap = known.T @ product
+            residual = product - known @ overlap
+            correction = known.T @ residual  # second Gram-Schmidt sweep: orthogonal to rounding
+            residual -= known @ correction
+            overlap += correction
+            columns = slice(used, used + width)
+            images[: used + width, columns] = overlap
+            images[columns, : used + width] = overlap.T
+            used += width
 
-        scale = max(scale, float(np.abs(overlap[-width:]).max()))
-        next_block, R = _orthonormal_block(residual, basis[:, :used], scale, rng)
-        full = used + next_block.shape[1] > capacity
-        closed = not R[-1:].any()  # a zero row: the Krylov space closed
-        # The small eigenproblem is not free: look at it only every few steps.
-        if full or closed or used <= 2 * m or used % STEPS_A_LOOK == 0:
-            values, coordinates = np.linalg.eigh(images[:used, :used])
-            values, coordinates = values[::-1], coordinates[:, ::-1]
-            scale = max(scale, abs(values[0]))
-            smallest = min(smallest, float(values[-1]))
-            if used >= m:
-                # A V = V H + Q R E', so the residual of the pair (θ, V y) is ‖R y_last‖.
-                coupling = R @ coordinates[columns, :m]
-                residuals = np.sqrt(np.einsum("ij,ij->j", coupling, coupling))
-                done = bool(np.all(residuals <= tol * scale))
-                if not closed:
-                    done &= closed_at is None
-                else:  # done when it closed before with the same sum
-                    total = float(values[:m].sum())
-                    done &= closed_at is not None and total <= closed_at + tol * scale
-                    closed_at = total
-                if done or products >= max_products or next_block.shape[1] == 0:
-                    vectors = basis[:, :used] @ coordinates[:, :m]
-                    return EigenPairs(values[:m].copy(), vectors, residuals, smallest)
+            scale = max(scale, float(np.abs(overlap[-width:]).max()))
+            next_block, R = _orthonormal_block(residual, basis[:, :used], scale, rng)
+            full = used + next_block.shape[1] > capacity
+            closed = not R[-1:].any()  # a zero row: the Krylov space closed
+            # The small eigenproblem is not free: look at it only every few steps.
+            if full or closed or is_close or used <= 2 * m or used % STEPS_A_LOOK == 0:
+                values, coordinates = np.linalg.eigh(images[:used, :used])
+                values, coordinates = values[::-1], coordinates[:, ::-1]
+                scale = max(scale, abs(values[0]))
+                smallest = min(smallest, float(values[-1]))
+                if used >= m:
+                    # A V = V H + Q R E', so the residual of the pair (θ, V y) is ‖R y_last‖.
+                    coupling = R @ coordinates[columns, :m]
+                    residuals = np.sqrt(np.einsum("ij,ij->j", coupling, coupling))
+                    done = bool(np.all(residuals <= tol * scale))
+                    is_close = bool(residuals.max() <= CLOSE * tol * scale)
+                    share = min(products / max_products, 1.0)
+                    pace = tol**share * scale
+                    hopeless = only_if_fast and share >= FIRST_SHARE and residuals.max() > pace
+                    if not closed:
+                        done &= closed_at is None
+                    else:  # done when it closed before with the same sum
+                        total = float(values[:m].sum())
+                        done &= closed_at is not None and total <= closed_at + tol * scale
+                        closed_at = total
+                    out_of_products = hopeless or products >= max_products
+                    if done or out_of_products or next_block.shape[1] == 0:
+                        vectors = basis[:, :used] @ coordinates[:, :m]
+                        return EigenPairs(values[:m].copy(), vectors, residuals, smallest)
 
-        width = next_block.shape[1]
-        if full:
-            # Restart on the best Ritz vectors; the coupling to the next block carries over.
-            basis[:, :keep] = basis[:, :used] @ coordinates[:, :keep]
-            coupling = R @ coordinates[columns, :keep]
-            images[:] = 0
-            images[:keep, :keep] = np.diag(values[:keep])
-            used = keep
-            images[used : used + width, :keep] = coupling
-            images[:keep, used : used + width] = coupling.T
-        basis[:, used : used + width] = next_block
+            width = next_block.shape[1]
+            if full:
+                # Restart on the best Ritz vectors; the coupling to the next block carries over.
+                basis[:, :keep] = basis[:, :used] @ coordinates[:, :keep]
+                coupling = R @ coordinates[columns, :keep]
+                images[:] = 0
+                images[:keep, :keep] = np.diag(values[:keep])
+                used = keep
+                images[used : used + width, :keep] = coupling
+                images[:keep, used : used + width] = coupling.T
+            basis[:, used : used + width] = next_block
 
 
 def _orthonormal_block(

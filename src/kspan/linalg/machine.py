@@ -3,7 +3,8 @@
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar, cast
 
@@ -31,6 +32,9 @@ class _Libraries:
         return self.found
 
 
+_libraries = _Libraries()
+
+
 class _OneThread:
     """The limit, which is one for the whole process: the first one in sets it, the last lifts it.
 
@@ -41,13 +45,12 @@ class _OneThread:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.n_inside = 0
-        self.libraries = _Libraries()
         self.limits: Any = None
 
     def enter(self) -> None:
         with self.lock:
             if self.n_inside == 0:
-                self.limits = self.libraries.controller().limit(limits=1, user_api="blas")
+                self.limits = _libraries.controller().limit(limits=1, user_api="blas")
             self.n_inside += 1
 
     def leave(self) -> None:
@@ -87,6 +90,29 @@ def one_blas_thread() -> Iterator[None]:
 def threads_for(n_entries: int) -> AbstractContextManager[None]:
     """Keep BLAS to one thread, see `one_blas_thread`, unless arrays have more than few entries."""
     return one_blas_thread() if n_entries <= SMALL_ARRAY else nullcontext()
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Return what comes of every item, in order, on as many threads as BLAS may have.
+
+    For a few long pieces of work, each of many short calls of BLAS: its own threads would have to
+    meet at every one of them.
+    """
+    n_workers = min(_blas_threads(), available_cores(), len(items))
+    if n_workers < 2:
+        return [work(item) for item in items]
+    with one_blas_thread(), ThreadPoolExecutor(n_workers) as pool:
+        return list(pool.map(work, items))
+
+
+def _blas_threads() -> int:
+    """Return how many threads BLAS may have: one inside `one_blas_thread`."""
+    found = _libraries.controller().select(user_api="blas").lib_controllers
+    return min((library.num_threads or 1 for library in found), default=1)
 
 
 def available_cores() -> int:
