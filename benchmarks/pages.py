@@ -12,6 +12,7 @@ from typing import Any
 
 from benchmarks.certificates import pages as certificates
 from benchmarks.measure import fill
+from benchmarks.papers.fspca import how_good
 from benchmarks.papers.fspca import pages as fspca
 from benchmarks.papers.nspca import pages as nspca
 from benchmarks.papers.sadmm import pages as sadmm
@@ -38,6 +39,10 @@ def texts() -> dict[tuple[Path, str], str]:
     return {
         **certificates.texts(),
         **{(fspca.PAGE, mark): text for mark, text in fspca.texts().items()},
+        **{
+            (how_good.PAGE, mark): text
+            for mark, text in how_good.texts(result("papers/fspca/how_good")).items()
+        },
         **{(nspca.PAGE, mark): text for mark, text in nspca.texts().items()},
         **{(sadmm.PAGE, mark): text for mark, text in sadmm.texts().items()},
         **{
