@@ -81,6 +81,8 @@ def write(folder: Path, name: str, title: str, rows: list[dict[str, Any]], notes
 
 
 def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
     if not isinstance(value, float):
         return str(value)
     return f"{value:.8g}" if abs(value) >= 10 else f"{value:.3g}"
@@ -89,6 +91,8 @@ def _cell(value: Any) -> str:
 def fill(page: Path, source: str, text: str) -> None:
     """Put what was made from a file of results between the marks of a page that name it."""
     start, end = f"<!-- from {source} -->", "<!-- end -->"
-    before, _, rest = page.read_text().partition(start)
+    before, found, rest = page.read_text().partition(start)
+    if not found:
+        raise ValueError(f"{page.name} has no place for what is made from {source}.")
     after = rest.partition(end)[2]
     page.write_text(f"{before}{start}\n\n{text}\n\n{end}{after}")

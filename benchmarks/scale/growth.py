@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from benchmarks.measure import machine
+from benchmarks.measure import fill, machine
 from benchmarks.scale.model import Case, billion, memory_bytes, passes_table, seconds
 
 HERE = Path(__file__).parent
@@ -457,18 +457,13 @@ def _short(value: int) -> str:
     return f"{value / 1e3:g}k" if value >= 1000 else str(value)
 
 
-def page(text: str, record: dict[str, Any]) -> str:
-    """Return docs/scaling.md with its tables made anew."""
-    tables = {
-        "exponents": exponent_table(record),
-        "passes": passes_table(),
-        "billion": billion(),
+def texts(record: dict[str, Any]) -> dict[str, str]:
+    """Return what belongs at which mark of docs/scaling.md."""
+    return {
+        "growth.json: exponents": exponent_table(record),
+        "the model: passes": passes_table(),
+        "the model: a billion samples": billion(),
     }
-    for name, table in tables.items():
-        before, mark, rest = text.partition(f"<!-- {name} -->\n")
-        after = rest.partition("<!-- end -->")[2]
-        text = f"{before}{mark}\n{table}\n\n<!-- end -->{after}"
-    return text
 
 
 def main() -> None:
@@ -491,7 +486,8 @@ def main() -> None:
     record = json.loads(json_file.read_text())
     options.out.with_suffix(".md").write_text(markdown(record))
     if options.out == HERE / "growth":
-        PAGE.write_text(page(PAGE.read_text(), record))
+        for mark, text in texts(record).items():
+            fill(PAGE, mark, text)
     draw(record, options.out.with_suffix(".png"))
 
 

@@ -7,12 +7,6 @@ import pytest
 from benchmarks.certificates import any_width, joint, pages
 
 
-@pytest.mark.parametrize("where", pages.texts(), ids=lambda where: where[1])
-def test_pages_hold_what_is_in_the_results(where):
-    page, mark = where
-    assert f"<!-- from {mark} -->\n\n{pages.texts()[where]}\n\n<!-- end -->" in page.read_text()
-
-
 def test_every_row_is_there():
     made = {
         (table, row["data"], row["m"], row["k"])

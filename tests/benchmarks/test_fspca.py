@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.papers.fspca import figure2, figure3, figure4, table2
+from benchmarks.papers.fspca import figure2, figure3, figure4, how_good, table2
+from kspan import RowSparseProblem
 from kspan.datasets import load_pitprops, make_scheme
 
 HERE = Path(table2.__file__).parent
@@ -121,6 +122,50 @@ def test_a_small_figure_4():
             assert len(run["history"]) == run["steps"] + 1
 
 
+# --- How good is IPU?
+
+
+def test_every_question_is_there_and_nothing_is_above_its_bound():
+    rows = committed("how_good")["rows"]
+    asked = [(row["data"], row["preparation"], row["m"], row["k"]) for row in rows]
+    assert sorted(asked) == sorted(how_good.cases())
+    for row in rows:
+        assert set(row["values"]) == set(how_good.METHODS)
+        assert max(row["values"].values()) <= row["best"] * (1 + 1e-12)
+        assert row["best"] <= row["upper"] * (1 + 1e-12)
+
+
+def test_proofs_of_other_benchmarks_agree():
+    """What they found is not above these bounds, nor what was found here above theirs."""
+    rows = {
+        (row["data"], row["preparation"], row["m"], row["k"]): row
+        for row in committed("how_good")["rows"]
+    }
+    for case, known in how_good.committed().items():
+        if case in rows:
+            assert known.best <= rows[case]["upper"] * (1 + 1e-9), case
+            assert rows[case]["best"] <= known.upper * (1 + 1e-9), case
+
+
+def test_auto_and_ipu_climb_from_go():
+    for row in committed("how_good")["rows"]:
+        values = row["values"]
+        assert values["go"] <= values["ipu"] * (1 + 1e-9)
+        assert values["ipu"] <= values["auto"] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("m", "k", "short"), [(1, 5, 0.0), (2, 5, 0.053)])
+def test_new_questions(m, k, short):
+    """The optima are those of enumeration; IPU has the first, and is stuck at the second."""
+    optimum = {1: 3.40615495, 2: 4.39104607}[m]
+    problem = RowSparseProblem(how_good.covariance_of("pitprops", how_good.AS_IT_COMES), m, k)
+    row = how_good.one_case(problem, how_good.SECONDS, None)
+    assert row["best"] == pytest.approx(optimum, rel=1e-8)
+    assert how_good.is_optimal(row, "auto")
+    assert how_good.lost(row, "ipu") == pytest.approx(short, abs=5e-4)
+    assert how_good.settled(row)
+
+
 # --- the tables are those of the JSON
 
 
@@ -131,6 +176,7 @@ def test_the_tables_are_drawn_from_the_results():
         "figure2": figure2.markdown(committed("figure2")),
         "figure3": figure3.markdown(committed("figure3")["rows"]),
         "figure4": figure4.markdown(committed("figure4")),
+        "how_good": how_good.markdown(committed("how_good")),
     }
     for name, text in pages.items():
         assert (HERE / f"{name}.md").read_text() == text

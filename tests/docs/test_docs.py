@@ -73,6 +73,25 @@ def own_data():
     return {"X": rows, "blocks": [rows[:40], rows[40:80]], "last_block": rows[80:]}
 
 
+# A line of a snippet that is an expression, and the numbers that its comment begins with.
+SHOWN = re.compile(
+    r"^(\S.*?)  # (-?\d[\d.]*(?:(?:, | and )-?\d[\d.]*)*)(?![\d.]| x )", re.MULTILINE
+)
+
+
+def check_shown(body, names):
+    """What a snippet says that an expression is, it is: `pca.n_passes_  # 2, at most`."""
+    for expression, text in SHOWN.findall(body):
+        try:
+            value = eval(expression, names)
+        except SyntaxError:  # a statement, or a line of a call: its comment is about something else
+            continue
+        numbers = [number.rstrip(".") for number in re.findall(r"-?\d[\d.]*", text)]
+        for number, found in zip(numbers, np.ravel(np.asarray(value, dtype=object)), strict=False):
+            digits = len(number.partition(".")[2])
+            assert abs(float(number) - found) <= 0.5001 * 10**-digits, expression
+
+
 @pytest.mark.parametrize("page", with_any(blocks, "python"))
 def test_snippets_run(page, folder, capsys):
     """In the order of the page, as a reader would type them."""
@@ -84,6 +103,7 @@ def test_snippets_run(page, folder, capsys):
     for number, (language, body) in enumerate(FENCE.findall(page.read_text()), start=1):
         if language == "python":
             exec(compile(body, f"{page.name}, block {number}", "exec"), names)
+            check_shown(body, names)
             printed = capsys.readouterr().out
         elif language == "text" and printed:  # the output, shown below the snippet
             assert body == printed

@@ -218,14 +218,14 @@ def _table(name: str, one: dict[str, Any]) -> list[str]:
         cells += [
             f"{value(row, 'auto'):.5f}", str(row["methods"]["auto"]["features"]),
             f"{row['net upper']:.4f}", f"{net_share(row):.3f}", f"{proof['upper']:.5f}",
-            f"**{_floor(share(row))}**", proof["status"], str(proof["nodes"]),
+            f"**{floored(share(row))}**", proof["status"], str(proof["nodes"]),
             f"{proof['seconds']:.1f}",
         ]  # fmt: skip
         lines.append("| " + " | ".join(cells) + " |")
     return [*lines, ""]
 
 
-def _floor(number: float) -> str:
+def floored(number: float) -> str:
     """Write a share with four digits, rounded down unless it is within 1e-6 of the next."""
     return f"{np.floor(number * 1e4 + 1e-2) / 1e4:.4f}"
 
@@ -236,7 +236,7 @@ def _in_words(name: str, one: dict[str, Any], record: dict[str, Any]) -> list[st
     worst = min(rows, key=share)
     lines = [f"- Proved optimal (to 1e-6) at {n_optimal} of {len(rows)} k"]
     lines[0] += (
-        f"; the smallest share is {_floor(share(worst))}, at k={worst['k']}."
+        f"; the smallest share is {floored(share(worst))}, at k={worst['k']}."
         if n_optimal < len(rows)
         else f", each in at most {max(row['proof']['seconds'] for row in rows):.1f} seconds."
     )
@@ -245,7 +245,7 @@ def _in_words(name: str, one: dict[str, Any], record: dict[str, Any]) -> list[st
         if row is not None:
             lines.append(
                 f"- k={k}: the paper proves a share of {printed:g}; its bound here "
-                f"{net_share(row):.3f}, kspan {_floor(share(row))}."
+                f"{net_share(row):.3f}, kspan {floored(share(row))}."
             )
     where = beaten(rows)
     lines.append(
@@ -270,7 +270,7 @@ def _in_words(name: str, one: dict[str, Any], record: dict[str, Any]) -> list[st
     for long in record.get("long", {}).get(name, []):
         lines.append(
             f"- k={long['k']} with {long['time limit']:g} seconds: {long['status']}, share "
-            f"{_floor(long['value'] / long['upper'])}, {long['nodes']} nodes, "
+            f"{floored(long['value'] / long['upper'])}, {long['nodes']} nodes, "
             f"{long['seconds']:.0f} seconds."
         )
     return lines
