@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import kspan
-from kspan.cli import datasets, demo, fit, path, report, verify
+from kspan.cli import datasets, demo, fit, path, report, transform, verify
 from kspan.cli.options import ListsMethods
 
 HELP = """Sparse PCA with proof: the k features that span the most variance.
@@ -31,6 +31,7 @@ app.command("fit", cls=ListsMethods)(fit.fit)
 app.command("path")(path.path)
 app.command("report")(report.report)
 app.command("verify")(verify.verify)
+app.command("transform")(transform.transform)
 app.command("datasets")(datasets.datasets)
 app.command("demo")(demo.demo)
 

@@ -4,8 +4,8 @@ import difflib
 import functools
 import inspect
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kspan.cli import options
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Reading:
+class FileReading:
     """How to read a file: what the options say, None for what is to be detected."""
 
     transpose: options.Transpose = False
@@ -25,6 +25,12 @@ class Reading:
     index: options.IndexColumn = None
     key: options.Key = None
     layer: options.Layer = None
+
+
+@dataclass(frozen=True)
+class Reading(FileReading):
+    """The same, and which columns are no features."""
+
     weights: options.Weights = None
 
 
@@ -96,15 +102,15 @@ def _option(name: str) -> str:
 
 
 def reads_file(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `Reading`, and of `Rules` if it wants them.
+    """Give a command the options that its parameters `how` and `rules` are made of.
 
-    In the place of its parameters `how` and `rules`.
+    In their place: what they are is what their annotations say.
     """
     signature = inspect.signature(command)
-    bundles = {
-        name: (bundle, inspect.signature(bundle).parameters)
-        for name, bundle in (("rules", Rules), ("how", Reading))
-        if name in signature.parameters
+    bundles: dict[str, tuple[Callable[..., Any], Mapping[str, inspect.Parameter]]] = {
+        name: (parameter.annotation, inspect.signature(parameter.annotation).parameters)
+        for name, parameter in sorted(signature.parameters.items(), reverse=True)
+        if parameter.annotation in (Rules, Reading, FileReading)
     }
     own = [parameter for name, parameter in signature.parameters.items() if name not in bundles]
 
@@ -126,7 +132,7 @@ def load_table(
     allow_missing: bool = False,
 ) -> tuple["Table", bool, Any]:  # fmt: skip
     """Return the table of a file or of a data set, whether it is a covariance, and the weights."""
-    table, is_covariance = _load(data, how, quiet=quiet, allow_missing=allow_missing)
+    table, is_covariance = find_table(data, how, quiet=quiet, allow_missing=allow_missing)
     if how.weights is None:
         return table, is_covariance or precomputed, None
     if is_covariance or precomputed:
@@ -137,12 +143,16 @@ def load_table(
     return table, False, weights
 
 
-def _load(data: str, how: Reading, *, quiet: bool, allow_missing: bool) -> tuple["Table", bool]:
+def find_table(
+    data: str, how: FileReading, *, quiet: bool, allow_missing: bool
+) -> tuple["Table", bool]:
+    """Return the table of a file or of a data set, and whether it is a covariance."""
     from kspan.datasets import dataset_names, load_dataset
     from kspan.io import Table, read_table
 
     if os.sep not in data and data in dataset_names() and not os.path.exists(data):
-        if replace(how, weights=None) != Reading():
+        plain = vars(type(how)())
+        if any(value != plain[name] for name, value in vars(how).items() if name != "weights"):
             raise ValueError(f"{data} is a data set; options for reading files do not apply.")
         found = load_dataset(data)
         is_covariance = found.covariance is not None

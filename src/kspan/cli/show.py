@@ -94,12 +94,17 @@ def write_csv(record: "FitRecord", path: Path) -> None:
 
 def write_rows(path: Path, header: list[str], rows: list[list[Any]]) -> None:
     """Write a table as CSV, whole or not at all."""
+    with replacing(path) as file:
+        file.write(csv_text(header, rows).encode())
+
+
+def csv_text(header: list[str], rows: list[list[Any]]) -> str:
+    """Return a table as CSV."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
     writer.writerows(rows)
-    with replacing(path) as file:
-        file.write(text.getvalue().encode())
+    return text.getvalue()
 
 
 def print_fit(record: "FitRecord", files: dict[str, str]) -> None:

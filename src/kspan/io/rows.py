@@ -326,6 +326,13 @@ class SomeColumns(ChangedRows):
         """Let the source do it."""
         return self.source.stack(kernel, columns=self._of(columns))
 
+    def project(
+        self, support: Index, axes: NDArray[Any], origin: NDArray[Any],
+        fill: NDArray[Any] | None = None,
+    ) -> Any:  # fmt: skip
+        """Let the source do it, at once or when it is asked for."""
+        return self.source.project(self._of(support), axes, origin, fill)
+
 
 class FilledRows(ChangedRows):
     """The rows of another source, with what is missing filled by columns as they are read.

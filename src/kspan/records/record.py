@@ -16,8 +16,9 @@ import numpy as np
 from kspan.arrays import FloatArray, Index
 from kspan.choosing_k import BudgetPath, ComponentPath, Panel, SparsityPath, Stability
 from kspan.choosing_k.result import path_types
-from kspan.io.numeric import require_numeric
+from kspan.io.columns import Chosen, as_plain
 from kspan.io.rows import projected
+from kspan.io.table import as_floats, not_finite
 from kspan.proofs import Certificate, CertificateError
 from kspan.proofs.check.certificate import file_types
 from kspan.records.check import check_record
@@ -363,22 +364,49 @@ class FitRecord:
             seconds=seconds,
         )
 
-    def transform(self, X: Any) -> FloatArray:
+    def transform(self, X: Any, feature_names: Sequence[str] | None = None) -> FloatArray:
         """Return the coordinates of samples along the components.
 
-        Missing values are taken to be the mean of the fit, if it was one that allows them.
+        Only the chosen features are needed: those that the record has in `support`. Missing values
+        of them are taken to be the mean of the fit, if it was one that allows them. After a fit to
+        a covariance no means are known, and X has to be centred.
 
         Parameters
         ----------
-        X : (n, n_features) array, data frame or scipy sparse array
+        X : array, data frame, scipy sparse array, or path of a file
+            With names, those of the chosen features in any order; the other columns do not matter.
+            Without names, all columns of the table of the fit, or just the chosen ones in the order
+            of `support`.
+        feature_names : names of the columns, if X has none
         """
-        X = require_numeric(X)
-        X = X.to_numpy() if hasattr(X, "to_numpy") else X
-        if X.ndim != 2 or X.shape[1] != self.n_features:
-            raise ValueError(f"X has shape {X.shape}; {self.n_features} features are needed.")
+        chosen = Chosen(self.support, self.n_features, self.feature_names)
+        allow_missing = self.parameters["missing"] != "raise" and not self.of_covariance
+        data = chosen.open(X, feature_names, allow_missing=allow_missing)
         axes = self.loadings if self.scale is None else self.loadings / self.scale[:, None]
-        fill = None if self.parameters["missing"] == "raise" else self.mean
-        return projected(X[:, self.support], axes, self.mean @ axes, None, fill)
+        origin, fill = self.mean @ axes, self.mean if allow_missing else None
+        if data.rows is not None:
+            return np.asarray(data.rows.project(np.arange(self.support.size), axes, origin, fill))
+        values = as_floats("X", as_plain(data.values))
+        self._require_finite(values, allow_missing=allow_missing)
+        return projected(values, axes, origin, None, fill)
+
+    def _require_finite(self, values: Any, *, allow_missing: bool) -> None:
+        """Refuse chosen columns with numbers that are infinite, or missing if they may not be."""
+        rows, columns, found = not_finite(values)
+        wrong = np.isinf(found) if allow_missing else np.ones(found.size, dtype=bool)
+        if not wrong.any():
+            return
+        rows, columns, count = rows[wrong], columns[wrong], int(wrong.sum())
+        first = np.lexsort((columns, rows))[0]
+        raise ValueError(
+            f"{count} missing or infinite value{'s' * (count > 1)} of chosen features, the first "
+            f"in row {rows[first] + 1} of {self.selected_names[columns[first]]!r}."
+        )
+
+    @property
+    def of_covariance(self) -> bool:
+        """Whether the fit was to a covariance matrix: then no means of features are known."""
+        return self.parameters["covariance"] == "precomputed"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to a file, atomically."""
