@@ -38,10 +38,30 @@ Header = Annotated[
     ),
 ]  # fmt: skip
 IndexColumn = Annotated[
-    bool | None,
+    str | None,
     typer.Option(
-        "--index/--no-index", help="Whether the first column has names. Detected.",
-        rich_help_panel=READING, show_default=False,
+        "--index", metavar="COLUMN", rich_help_panel=READING, show_default=False,
+        help="The column that names the rows, by its name. Detected, if it is the first.",
+    ),
+]  # fmt: skip
+NoIndex = Annotated[
+    bool, typer.Option("--no-index", help="No column names the rows.", rich_help_panel=READING)
+]
+Label = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", rich_help_panel=READING,
+        help="To which class each sample belongs, in words or numbers: pictures are coloured by "
+        "it. A column of the table (then no feature), or of .obs of an H5AD file, or a file with a "
+        "label for each sample.",
+    ),
+]  # fmt: skip
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN", rich_help_panel=READING,
+        help="A column that is no feature, whatever it holds; several as in id,date. May be "
+        "repeated.",
     ),
 ]  # fmt: skip
 Key = Annotated[

@@ -46,8 +46,9 @@ def transform(
     found = FitRecord.load(record)
     with Watcher(quiet) as watcher:
         watcher.stage(f"reading {data}")
+        names = [] if found.feature_names is None else found.selected_names
         # The record minds what is missing, of the chosen features.
-        table, is_covariance = find_table(data, how, quiet=quiet, allow_missing=True)
+        table, is_covariance = find_table(data, how, quiet=quiet, allow_missing=True, only=names)
         if is_covariance:
             raise ValueError(f"{data} is a covariance matrix: it has no samples.")
         try:

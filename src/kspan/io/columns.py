@@ -56,7 +56,8 @@ class Chosen:
             places = self._find(columns if feature_names is None else feature_names)
             part = X.iloc[:, places] if hasattr(X, "iloc") else X[:, places.tolist()]
             return open_data(part, allow_missing=allow_missing)
-        data = open_data(X, allow_missing=True)
+        wanted = () if self.names is None else [self.names[place] for place in self.places]
+        data = open_data(X, allow_missing=True, only=wanted)
         values: Any = data.values if hasattr(data.values, "shape") else np.asarray(data.values)
         names = data.feature_names if feature_names is None else feature_names
         if len(values.shape) != 2:

@@ -12,7 +12,7 @@ from kspan.io.array_files import read_anndata, read_matlab, read_matrix_market, 
 from kspan.io.row_files import ParquetSource, open_hdf5, open_npy, open_zarr
 from kspan.io.rows import RowSource
 from kspan.io.table import Grid, refuse
-from kspan.io.text import read_text
+from kspan.io.text import STANDARD_INPUT, read_text
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,8 @@ class Kind:
     options : of `read_table`, those that they take
     may_be_compressed : whether the ending may be followed by .gz or .bz2
     is_folder : whether it is a folder
+    has_text : whether there may be columns of text: then readers take `aside` and `only`, the names
+        of columns that are no features, and of all that are
     """
 
     name: str
@@ -35,12 +37,17 @@ class Kind:
     options: tuple[str, ...] = ()
     may_be_compressed: bool = False
     is_folder: bool = False
+    has_text: bool = False
 
 
 _TEXT = Kind(
-    "text", load=read_text, options=("delimiter", "header", "index"), may_be_compressed=True
+    "text",
+    load=read_text,
+    options=("delimiter", "header", "index"),
+    may_be_compressed=True,
+    has_text=True,
 )
-_PARQUET = Kind("Parquet", stream=ParquetSource, options=("index",))
+_PARQUET = Kind("Parquet", stream=ParquetSource, options=("index",), has_text=True)
 _HDF5 = Kind("HDF5", stream=open_hdf5, options=("key",))
 
 ENDINGS = {
@@ -75,7 +82,9 @@ def known_endings() -> list[str]:
 
 
 def kind_of(path: str) -> Kind:
-    """Return the kind of a file, by its ending."""
+    """Return the kind of a file, by its ending; standard input is text."""
+    if path == STANDARD_INPUT:
+        return _TEXT
     ending = Path(path).suffix.lower()
     squeezed = ending in COMPRESSED
     if squeezed:
