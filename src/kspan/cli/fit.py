@@ -353,7 +353,8 @@ def _record(
     watcher.stage("record")
     return FitRecord.from_estimator(
         model, measured, source=Path(table.source).name, feature_names=table.feature_names,
-        sample_names=table.sample_names, path=path, stability=stability,
+        sample_names=table.sample_names, labels=table.labels,
+        label_name=table.label_name or "label", path=path, stability=stability,
         budget_path=budgets, seconds=seconds,
     )  # fmt: skip
 

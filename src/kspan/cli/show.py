@@ -33,6 +33,7 @@ def as_data(record: "FitRecord") -> dict[str, Any]:
         "n_features": record.n_features,
         "fingerprint": record.fingerprint,
         "weights": record.weights,
+        "label": record.label_name,
         "missing": {"values": record.n_missing, "share": record.missing_share},
         "indefiniteness": record.indefiniteness,
         "selected": [

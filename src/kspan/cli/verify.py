@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from kspan.cli import options
-from kspan.cli.errors import guarded
+from kspan.cli.errors import complain, guarded
 from kspan.cli.inputs import Reading, load_table, reads_file, watched
 from kspan.cli.progress import Watcher
 
@@ -41,6 +41,11 @@ def verify(
         except CertificateError as error:
             if as_json:
                 write_json({"holds": False, "error": str(error)})
+            known, names = found.feature_names, table.feature_names
+            more = [name for name in names or () if known is not None and name not in known]
+            if more and set(names or ()) >= set(known or ()):
+                some = ", ".join(map(repr, more[:8])) + (", ..." if len(more) > 8 else "")
+                complain(f"{data} has columns that the fit had not: {some}; see --drop")
             raise
     *done, left = done  # the last line says what was not checked
     if as_json:

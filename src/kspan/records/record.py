@@ -74,6 +74,8 @@ class FitRecord:
         None, one for all components, or one for each.
     scores : (s, m) array or None
         Coordinates of some samples, those at the places `samples`, with their `sample_names`.
+    labels : list of str or None
+        To which class each of these samples belongs, as `label_name` says; for pictures only.
     path : SparsityPath or None
     stability : Stability or None
     budget_path : BudgetPath or None
@@ -126,6 +128,8 @@ class FitRecord:
     represented_share: float | None = None
     panel_share: float | None = None
     effective_features: float | None = None
+    labels: list[str] | None = None
+    label_name: str | None = None
     created: str = ""
     seconds: float | None = None
     version: int = field(default=VERSION)
@@ -274,6 +278,8 @@ class FitRecord:
         source: str = "",
         feature_names: Sequence[str] | None = None,
         sample_names: Sequence[str] | None = None,
+        labels: Sequence[Any] | None = None,
+        label_name: str = "label",
         path: SparsityPath | None = None,
         stability: Stability | None = None,
         budget_path: BudgetPath | None = None,
@@ -292,6 +298,8 @@ class FitRecord:
         source : what to call the data
         feature_names : names of all features, if X has none
         sample_names : names of all samples
+        labels : the class of each sample, in words or numbers, by which pictures are coloured
+        label_name : what the labels are called
         path, stability, budget_path : results of `kspan.sparsity_path`,
             `kspan.selection_stability` and `kspan.budget_path`
         seconds : how long the fit took
@@ -302,9 +310,11 @@ class FitRecord:
             raise ValueError("The fit had other sample weights: give sample_weight as to `fit`.")
         support = estimator.get_support(indices=True)
         names = getattr(estimator, "feature_names_in_", feature_names)
+        labels = None if labels is None else list(labels)
         scores, samples = some_scores(estimator.components_, support, covariance)
         _require_length("feature_names", names, covariance.n_features)
         _require_length("sample_names", sample_names, covariance.n_samples)
+        _require_length("labels", labels, covariance.n_samples)
         if path is not None and (path.kind, path.n_components, path.n_features) != (
             PATH_OF.get(type(estimator).__name__), estimator.n_components_, covariance.n_features,
         ):  # fmt: skip
@@ -350,6 +360,8 @@ class FitRecord:
             scores=scores,
             samples=samples,
             sample_names=None if sample_names is None else [str(sample_names[i]) for i in samples],
+            labels=None if labels is None else [str(labels[i]) for i in samples],
+            label_name=None if labels is None else label_name,
             path=path,
             stability=stability,
             budget_path=budget_path,
