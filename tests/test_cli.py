@@ -380,8 +380,18 @@ def test_path_as_json(wine, wine_csv):
 def test_datasets_are_listed_and_written(tmp_path, monkeypatch):
     monkeypatch.delenv("KSPAN_DATA", raising=False)
     result = run("datasets")
-    assert "breast_cancer" in result.output
-    assert "not here (see KSPAN_DATA)" in result.output
+    table, _, below = result.output.partition("Any of them stands")
+    for words in ("breast_cancer", "569 x 30", "measurements of cells", "Wolberg", "13 x 13"):
+        assert words in table
+    assert "colon" not in table
+    assert "Not on this machine: cbcl_faces (2429 x 361), colon (62 x 2000)," in below
+    assert "leukemia and numerical_numbers are downloaded" in " ".join(below.split())
+    rows = {row["name"]: row for row in json.loads(run("datasets", "--json").stdout)}
+    assert rows["wine"]["here"]
+    assert not rows["duke"]["here"]
+    np.savez(tmp_path / "colon.npz", X=np.eye(3))
+    monkeypatch.setenv("KSPAN_DATA", str(tmp_path))
+    assert "tissue of colon" in run("datasets").output.partition("Any of them")[0]
     out = tmp_path / "cancer.csv"
     assert run("datasets", "breast_cancer", "--out", out).exit_code == 0
     found = json.loads(run("fit", out, "-k", 3, "--json").stdout)

@@ -143,7 +143,7 @@ WRONG = {
         ["fit", "t.csv", "--precomputed", "--label", "x"],
         "--label needs data",
     ),
-    "an index of arrays": (["fit", "t.npy", "--index", "x"], "--index has no meaning for t.npy"),
+    "an index of arrays": (["fit", "t.npy", "--no-index"], "--no-index has no meaning for t.npy"),
     "a layer of text": (["fit", "t.csv", "--layer", "x"], "--layer has no meaning for t.csv"),
 }
 

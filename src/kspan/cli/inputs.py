@@ -219,8 +219,9 @@ def require_meaning(data: str, how: FileReading) -> None:
     kind = kind_of(data.partition("::")[0])
     for name, value in how.asked.items():
         known = ("transpose", "label", "drop", *kind.options)
-        if value is not None and name not in known:
-            option = "--no-index" if value is False and name == "index" else _option(name)
+        by_name = name == "index" and isinstance(value, str)
+        if value is not None and name not in known and not by_name:
+            option = "--no-index" if name == "index" else _option(name)
             raise ValueError(f"{option} has no meaning for {data}, a file of kind {kind.name}.")
 
 

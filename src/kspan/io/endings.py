@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kspan.io.array_files import read_anndata, read_matlab, read_matrix_market, read_npz
+from kspan.io.array_files import read_anndata, read_matlab, read_npz
+from kspan.io.matrix_market import is_tenx, read_matrix_market
 from kspan.io.row_files import ParquetSource, open_hdf5, open_npy, open_zarr
 from kspan.io.rows import RowSource
 from kspan.io.table import Grid, refuse
@@ -48,6 +49,7 @@ _TEXT = Kind(
     has_text=True,
 )
 _PARQUET = Kind("Parquet", stream=ParquetSource, options=("index",), has_text=True)
+_TENX = Kind("10x", load=read_matrix_market, is_folder=True)
 _HDF5 = Kind("HDF5", stream=open_hdf5, options=("key",))
 
 ENDINGS = {
@@ -82,9 +84,11 @@ def known_endings() -> list[str]:
 
 
 def kind_of(path: str) -> Kind:
-    """Return the kind of a file, by its ending; standard input is text."""
+    """Return the kind of a file, by its ending; standard input is text, a folder may be of 10x."""
     if path == STANDARD_INPUT:
         return _TEXT
+    if is_tenx(path):
+        return _TENX
     ending = Path(path).suffix.lower()
     squeezed = ending in COMPRESSED
     if squeezed:
@@ -92,6 +96,8 @@ def kind_of(path: str) -> Kind:
     kind = ENDINGS.get(ending)
     if kind is None:
         what = f"the ending {ending!r} is not known" if ending else "the name has no ending"
+        if Path(path).is_dir():
+            what = "is a folder, and none of 10x, as there is no matrix.mtx in it"
         raise refuse(path, f"{what}; known are {', '.join(ENDINGS)}.")
     if squeezed and not kind.may_be_compressed:
         raise refuse(path, f"{kind.name} files are not read compressed; unpack it first.")

@@ -215,7 +215,9 @@ def _read(
     place = source
     if "key" not in options and "::" in source and not os.path.exists(source):
         place, _, options["key"] = source.partition("::")
-    kind = kind_of(place)
+    kind, named_index = kind_of(place), options.get("index")
+    if isinstance(named_index, str) and "index" not in kind.options:
+        del options["index"]  # of its names, whatever it is
     for name in options:
         if name not in kind.options:
             raise refuse(source, f"{name} has no meaning for a file of kind {kind.name}.")
@@ -224,7 +226,7 @@ def _read(
     else:
         _require_readable(place, kind)
     try:
-        aside = _Aside(source, label, tuple(drop), options.get("index"))
+        aside = _Aside(source, label, tuple(drop), named_index)
         if kind.has_text:
             options |= {"aside": aside.names, "only": () if transpose else only}
         grid = aside.taken_from(_grid(kind, place, options, load_bytes), transpose=transpose)
