@@ -68,10 +68,11 @@ CASES = {
     "gzip without its ending": ("t.csv", gzip.compress(b"a\n1\n"), "its name should end with .gz"),
     "gzip in name only": ("t.csv.gz", "a\n1\n", "could not be unpacked: Not a gzipped file"),
     "gzip cut off": ("t.csv.gz", gzip.compress(b"a\n1\n" * 99)[:-9], "could not be unpacked"),
-    "spreadsheet": ("t.csv", b"PK\x03\x04...", "export it as CSV"),
+    "spreadsheet": ("t.csv", b"PK\x03\x04...", "its name should end with .xlsx"),
+    "old spreadsheet": ("t.csv", b"\xd0\xcf\x11\xe0...", "export it as CSV"),
     "Parquet as CSV": ("t.csv", b"PAR1...", "its name should end with .parquet"),
     "half UTF-16": ("t.csv", b"\xff\xfea", "is not the UTF-16 text"),
-    "unknown ending": ("t.xlsx", "1", "the ending '.xlsx' is not known; known are .csv, .tsv,"),
+    "unknown ending": ("t.ods", "1", "the ending '.ods' is not known; known are .csv, .tsv,"),
     "no ending": ("table", "1", "the name has no ending; known are .csv"),
     "compressed NumPy": ("t.npy.gz", "1", "NumPy files are not read compressed; unpack it first."),
     "not NumPy": ("t.npy", "1,2\n", "is not a NumPy file, whatever its ending says."),
@@ -261,7 +262,7 @@ def test_stores(tmp_path):
 @pytest.mark.parametrize(
     ("name", "package"),
     [("t.csv", "pyarrow"), ("t.parquet", "pyarrow"), ("t.h5", "h5py"), ("t.h5ad", "anndata"),
-     ("t.zarr", "zarr")],
+     ("t.zarr", "zarr"), ("t.xlsx", "openpyxl")],
 )  # fmt: skip
 def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch, name, package):
     for module in [m for m in sys.modules if m.partition(".")[0] == package]:

@@ -7,7 +7,10 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-DATA_HELP = "A file with samples in rows and features in columns, or the name of a data set."
+DATA_HELP = (
+    "A file with samples in rows and features in columns, - for standard input, or the name of a "
+    "data set."
+)
 
 READING = "Reading the file"
 PANEL = "Which features go together"
@@ -66,7 +69,10 @@ Drop = Annotated[
 ]  # fmt: skip
 Key = Annotated[
     str | None,
-    typer.Option(help="Which table of an NPZ, MAT, HDF5 or zarr file.", rich_help_panel=READING),
+    typer.Option(
+        help="Which table of an NPZ, MAT, HDF5 or zarr file, or sheet of an Excel file.",
+        rich_help_panel=READING,
+    ),
 ]
 Layer = Annotated[
     str | None, typer.Option(help="Which layer of an H5AD file.", rich_help_panel=READING)

@@ -12,6 +12,7 @@ from kspan.io.array_files import read_anndata, read_matlab, read_npz
 from kspan.io.matrix_market import is_tenx, read_matrix_market
 from kspan.io.row_files import ParquetSource, open_hdf5, open_npy, open_zarr
 from kspan.io.rows import RowSource
+from kspan.io.spreadsheets import read_xlsx
 from kspan.io.table import Grid, refuse
 from kspan.io.text import STANDARD_INPUT, read_text
 
@@ -49,6 +50,7 @@ _TEXT = Kind(
     has_text=True,
 )
 _PARQUET = Kind("Parquet", stream=ParquetSource, options=("index",), has_text=True)
+_EXCEL = Kind("Excel", load=read_xlsx, options=("header", "index", "key"), has_text=True)
 _TENX = Kind("10x", load=read_matrix_market, is_folder=True)
 _HDF5 = Kind("HDF5", stream=open_hdf5, options=("key",))
 
@@ -58,6 +60,7 @@ ENDINGS = {
     ".txt": _TEXT,
     ".tab": _TEXT,
     ".dat": _TEXT,
+    ".xlsx": _EXCEL,
     ".parquet": _PARQUET,
     ".pq": _PARQUET,
     ".npy": Kind("NumPy", stream=open_npy),

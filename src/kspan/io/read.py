@@ -132,8 +132,9 @@ def read_table(
     ----------
     path : path
         With any of `kspan.io.known_endings`: ``.csv``, ``.tsv`` and other text (also as ``.gz`` or
-        ``.bz2``), ``.parquet``, ``.npy``, ``.npz``, ``.mtx`` (also as ``.gz`` or ``.bz2``),
-        ``.mat``, ``.h5ad``, ``.h5``, ``.zarr``.
+        ``.bz2``), ``.xlsx``, ``.parquet``, ``.npy``, ``.npz``, ``.mtx`` (also as ``.gz`` or
+        ``.bz2``), ``.mat``, ``.h5ad``, ``.h5``, ``.zarr``. Or a folder of 10x, or "-" for text on
+        standard input.
     transpose : bool
         Whether the rows of the file are the features, as in most tables of genes.
     delimiter : str, optional
@@ -156,7 +157,8 @@ def read_table(
         If there are any, no other columns are features. Columns of text (``.csv`` and its like,
         ``.parquet``) may hold anything then.
     key : str, optional
-        Which table, in a file of several (``.npz``, ``.mat``, ``.h5``, ``.zarr``).
+        Which table, in a file of several (``.npz``, ``.mat``, ``.h5``, ``.zarr``), or which sheet
+        (``.xlsx``).
     layer : str, optional
         Which layer of an ``.h5ad`` file; else its X.
     load_bytes : float

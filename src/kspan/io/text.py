@@ -41,8 +41,8 @@ STANDARD_INPUT = "-"
 _SIGNATURES = {
     b"\x1f\x8b": "gzip-compressed: its name should end with .gz",
     b"BZh": "bzip2-compressed: its name should end with .bz2",
-    b"PK\x03\x04": "a zip archive, or a spreadsheet; export it as CSV",
-    b"\xd0\xcf\x11\xe0": "a spreadsheet; export it as CSV",
+    b"PK\x03\x04": "a zip archive, or a spreadsheet: its name should end with .xlsx",
+    b"\xd0\xcf\x11\xe0": "an old spreadsheet; export it as CSV",
     b"PAR1": "a Parquet file: its name should end with .parquet",
     b"\x93NUMPY": "a NumPy file: its name should end with .npy",
     b"\x89HDF": "an HDF5 file: its name should end with .h5",
