@@ -63,6 +63,16 @@ def test_labels_reach_the_report_and_the_record(frame):
     assert "t.csv has columns that the fit had not: 'e'; see --drop" in wrong.stderr
 
 
+def test_verify_knows_the_labels_of_the_fit(frame):
+    frame["class"] = np.arange(N) % 3
+    frame.to_csv("t.csv", index=False)
+    result = run("fit", "t.csv", "-k", 3, "--label", "class", "--out", "fit.kspan", "-q")
+    assert result.exit_code == 0, result.output
+    assert FitRecord.load("fit.kspan").labels == [str(i % 3) for i in range(N)]
+    for more in ([], ["--label", "class"], ["--drop", "class"]):
+        assert run("verify", "fit.kspan", "t.csv", *more).exit_code == 0
+
+
 def test_row_names_by_a_column(frame):
     result = run("fit", "t.csv", "-k", 3, "--index", "species", "--out", "fit.kspan", "-q")
     assert result.exit_code == 0, result.output

@@ -10,9 +10,9 @@ from kspan.cli.options import ListsMethods
 
 HELP = """Sparse PCA with proof: the k features that span the most variance.
 
-DATA is a file with samples in rows and features in columns: CSV or TSV (also .gz), Excel, Parquet, \
-NPY, NPZ, MatrixMarket, MAT, H5AD, HDF5 or zarr, a folder of 10x, or - for CSV or TSV on standard \
-input. Or the name of a data set: see kspan datasets.
+DATA is a file with samples in rows and features in columns: CSV or TSV (also .gz), Excel, \
+Parquet, NPY, NPZ, MatrixMarket, MAT, H5AD, HDF5 or zarr, a folder of 10x, or - for CSV or TSV on \
+standard input. Or the name of a data set: see kspan datasets.
 """
 
 EPILOG = (
