@@ -444,7 +444,7 @@ BAD_FILES = {
     "ragged": ("x.csv", "a,b,c\n1,2,3\n4,5\n7,8,1\n", ["line 3"]),
     "text column": ("x.csv", "a,b,c\n1,2,3\n4,hello,6\n7,8,1\n", ["'b'", "hello"]),
     "missing value": ("x.csv", "a,b,c\n1,2,3\n4,,6\n7,8,1\n", ["'b'"]),
-    "unknown ending": ("x.xlsx", "a,b,c\n1,2,3\n", [".xlsx", ".csv"]),
+    "unknown ending": ("x.ods", "a,b,c\n1,2,3\n", [".xlsx", ".csv"]),
     "wrong ending": ("x.npy", GOOD, ["NumPy"]),
     "empty": ("x.csv", "", ["empty"]),
     "only a header": ("x.csv", "a,b,c\n", []),

@@ -121,6 +121,16 @@ def test_standard_input(frame):
     assert "kspan: error: standard input: the file is empty" in empty.stderr
 
 
+def test_scores_of_a_table_that_is_another(frame):
+    run("fit", "t.csv", "-k", 2, "--out", "fit.kspan", "-q")
+    frame.rename(columns=str.upper).to_csv("other.csv", index=False)
+    frame.rename(columns=str.upper).to_parquet("other.parquet", index=False)
+    for name in ("other.csv", "other.parquet"):
+        result = run("transform", "fit.kspan", name, "-q")
+        assert result.exit_code == 2
+        assert f"{name}: 2 of the 2 chosen features are missing" in result.stderr
+
+
 def test_scores_of_tables_with_anything_else_in_them(frame):
     run("fit", "t.csv", "-k", 2, "--out", "fit.kspan", "-q")
     record = FitRecord.load("fit.kspan")
@@ -142,6 +152,10 @@ def test_scores_of_tables_with_anything_else_in_them(frame):
 
 WRONG = {
     "no such column": (["fit", "t.csv", "--drop", "Note"], "has no column of the name 'Note'. Did"),
+    "no such data set": (
+        ["fit", "wines"],
+        "wines: there is no such file, and no data set of that ",
+    ),
     "no such label": (
         ["fit", "t.csv", "--label", "x"],
         "has no column 'x', and there is no",
@@ -165,3 +179,21 @@ def test_wrong_use_is_one_line(frame, name):
     assert result.exit_code == 2, result.output
     assert said in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["-k", "1"], ["-m", "9", "-k", "3"], ["--solver", "magic"], ["--time-limit", "0"],
+        ["--estimator", "orthonormal", "-k", "2", "-j", "2"], ["-j", "0"], ["--share", "2"],
+        ["--estimator", "orthonormal", "--certify"], ["--estimator", "separate", "--include", "a"],
+        ["--estimator", "orthonormal", "--counts", "1,2,3"], ["--max-correlation", "0"],
+    ],
+)  # fmt: skip
+def test_options_are_checked_before_data_is_read(asked, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run("fit", "there_is_no_such.csv", *asked)
+    assert result.exit_code == 2
+    assert "there_is_no_such" not in result.stderr
+    for word in ("n_components", "n_features_to_select", "n_nonzero", "time_limit", "n_jobs"):
+        assert word not in result.stderr

@@ -157,6 +157,16 @@ def fit(
     )  # fmt: skip
     check_solver(solver, estimator, criterion)
     own = _counts(estimator, n_components, n_features, counts, total, disjoint=disjoint)
+    if (include or exclude) and estimator is not Estimator.FEATURES:
+        raise ValueError(f"--include and --exclude need --estimator {Estimator.FEATURES}.")
+    if estimator is Estimator.ORTHONORMAL:
+        proves = certify or level is not None
+        if n_jobs is not None and not proves and solver != "exact":
+            raise ValueError(f"--jobs is not there for --estimator {estimator} without --certify.")
+        if proves and not any(own.values()):
+            raise ValueError(
+                f"--certify with --estimator {estimator} needs -k, --counts or --total."
+            )
     each = own.get("n_nonzero_coefs")
     ks = each if isinstance(each, list) else [] if n_features is None else [n_features]
     sizes = partial(
@@ -255,15 +265,9 @@ def _estimator(
             n_components, k, explained_share=share, include=include, exclude=exclude,
             certify=certify, n_jobs=n_jobs, **rules, **common,
         )  # fmt: skip
-    if include or exclude:
-        raise ValueError(f"--include and --exclude need --estimator {Estimator.FEATURES}.")
     if kind is Estimator.NONNEGATIVE:
         return kspan.NonnegativeSparsePCA(n_components, k, certify=certify, n_jobs=n_jobs, **common)
     if kind is Estimator.ORTHONORMAL:
-        if n_jobs is not None and not certify and solver != "exact":
-            raise ValueError(f"--jobs is not there for --estimator {kind} without --certify.")
-        if certify and not any(own.values()):
-            raise ValueError(f"--certify with --estimator {kind} needs -k, --counts or --total.")
         return kspan.StiefelSparsePCA(n_components, certify=certify, n_jobs=n_jobs, **own, **common)
     return kspan.ElementSparsePCA(n_components, k, certify=certify, n_jobs=n_jobs, **common)
 

@@ -8,6 +8,7 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kspan.cli import options
@@ -202,6 +203,10 @@ def find_table(
         is_covariance = found.covariance is not None
         X = found.covariance if is_covariance else found.X
         return Table(X, found.feature_names, None, data, ()), is_covariance
+    if not Path(data).suffix and data != "-" and not os.path.exists(data.partition("::")[0]):
+        near = difflib.get_close_matches(data, dataset_names(), 1)
+        hint = f" Did you mean {near[0]!r}?" if near else " kspan datasets lists them."
+        raise ValueError(f"{data}: there is no such file, and no data set of that name.{hint}")
     require_meaning(data, how)
     table = read_table(data, **how.asked, allow_missing=allow_missing, only=only)
     if table.notes and not quiet and not as_json:

@@ -154,8 +154,8 @@ def read_table(
     drop : str or sequence of str
         Names of columns that are no features, whatever they hold.
     only : collection of str
-        If there are any, no other columns are features. Columns of text (``.csv`` and its like,
-        ``.parquet``) may hold anything then.
+        If the table has any of these, no other columns are features, and they may hold anything
+        (``.csv`` and its like, ``.xlsx``, ``.parquet``).
     key : str, optional
         Which table, in a file of several (``.npz``, ``.mat``, ``.h5``, ``.zarr``), or which sheet
         (``.xlsx``).

@@ -110,7 +110,7 @@ class ParquetSource(RowSource):
         self.label = path
         place = self._index_position(schema, index, {*aside, *only})
         self.index = None if place is None else schema.names[place]
-        if only:
+        if not set(only).isdisjoint(schema.names):
             aside = {*aside, *schema.names}.difference(only)
         fields, text = [], []
         for j, field in enumerate(schema):

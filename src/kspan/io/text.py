@@ -74,7 +74,7 @@ def read_bytes(
     if layout.delimiter == WHITE:
         data = squeeze_white_space(data)
     before, names = layout.n_before, layout.names
-    if only and layout.header is not None:
+    if layout.header is not None and not set(only).isdisjoint(names):
         aside = {*aside, *names}.difference(only)
     kept_text = {before + j for j, name in enumerate(names) if name in aside}
     columns, text = _columns_and_text(path, data, layout, kept_text)
