@@ -424,7 +424,7 @@ def test_help_is_there_at_once_and_has_examples():
         result = command("--help")
         best = min(best, time.perf_counter() - started)
     assert result.returncode == 0
-    for name in ("fit", "path", "report", "verify", "datasets", "demo"):
+    for name in ("fit", "path", "report", "transform", "verify", "datasets", "demo"):
         assert f" {name} " in result.stdout
     code = "import sys, kspan.cli; print({'numpy', 'sklearn', 'scipy'} & set(sys.modules))"
     loaded = subprocess.run(
@@ -432,7 +432,7 @@ def test_help_is_there_at_once_and_has_examples():
     )
     assert loaded.stdout.strip() == "set()", "the command imports what it needs when it runs"
     assert best < 2.0, "0.3 s on a quiet machine"
-    for name in ("fit", "path", "report", "verify", "datasets", "demo"):
+    for name in ("fit", "path", "report", "transform", "verify", "datasets", "demo"):
         assert f"kspan {name} " in run(name, "--help").output.replace(f"Usage: kspan {name}", "")
 
 
