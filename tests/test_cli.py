@@ -380,8 +380,18 @@ def test_path_as_json(wine, wine_csv):
 def test_datasets_are_listed_and_written(tmp_path, monkeypatch):
     monkeypatch.delenv("KSPAN_DATA", raising=False)
     result = run("datasets")
-    assert "breast_cancer" in result.output
-    assert "not here (see KSPAN_DATA)" in result.output
+    table, _, below = result.output.partition("Any of them stands")
+    for words in ("breast_cancer", "569 x 30", "measurements of cells", "Wolberg", "13 x 13"):
+        assert words in table
+    assert "colon" not in table
+    assert "Not on this machine: cbcl_faces (2429 x 361), colon (62 x 2000)," in below
+    assert "leukemia and numerical_numbers are downloaded" in " ".join(below.split())
+    rows = {row["name"]: row for row in json.loads(run("datasets", "--json").stdout)}
+    assert rows["wine"]["here"]
+    assert not rows["duke"]["here"]
+    np.savez(tmp_path / "colon.npz", X=np.eye(3))
+    monkeypatch.setenv("KSPAN_DATA", str(tmp_path))
+    assert "tissue of colon" in run("datasets").output.partition("Any of them")[0]
     out = tmp_path / "cancer.csv"
     assert run("datasets", "breast_cancer", "--out", out).exit_code == 0
     found = json.loads(run("fit", out, "-k", 3, "--json").stdout)
@@ -414,7 +424,7 @@ def test_help_is_there_at_once_and_has_examples():
         result = command("--help")
         best = min(best, time.perf_counter() - started)
     assert result.returncode == 0
-    for name in ("fit", "path", "report", "verify", "datasets", "demo"):
+    for name in ("fit", "path", "report", "transform", "verify", "datasets", "demo"):
         assert f" {name} " in result.stdout
     code = "import sys, kspan.cli; print({'numpy', 'sklearn', 'scipy'} & set(sys.modules))"
     loaded = subprocess.run(
@@ -422,7 +432,7 @@ def test_help_is_there_at_once_and_has_examples():
     )
     assert loaded.stdout.strip() == "set()", "the command imports what it needs when it runs"
     assert best < 2.0, "0.3 s on a quiet machine"
-    for name in ("fit", "path", "report", "verify", "datasets", "demo"):
+    for name in ("fit", "path", "report", "transform", "verify", "datasets", "demo"):
         assert f"kspan {name} " in run(name, "--help").output.replace(f"Usage: kspan {name}", "")
 
 
@@ -434,7 +444,7 @@ BAD_FILES = {
     "ragged": ("x.csv", "a,b,c\n1,2,3\n4,5\n7,8,1\n", ["line 3"]),
     "text column": ("x.csv", "a,b,c\n1,2,3\n4,hello,6\n7,8,1\n", ["'b'", "hello"]),
     "missing value": ("x.csv", "a,b,c\n1,2,3\n4,,6\n7,8,1\n", ["'b'"]),
-    "unknown ending": ("x.xlsx", "a,b,c\n1,2,3\n", [".xlsx", ".csv"]),
+    "unknown ending": ("x.ods", "a,b,c\n1,2,3\n", [".xlsx", ".csv"]),
     "wrong ending": ("x.npy", GOOD, ["NumPy"]),
     "empty": ("x.csv", "", ["empty"]),
     "only a header": ("x.csv", "a,b,c\n", []),
@@ -468,11 +478,29 @@ def test_a_bad_file_is_refused_in_one_line(tmp_path, name, monkeypatch):
 
 BAD_USES = {
     "no such file": (["fit", "nowhere.csv"], "nowhere.csv"),
-    "k below m": (["fit", "good.csv", "-m", "3", "-k", "2"], "n_features_to_select=2"),
-    "k above d": (["fit", "good.csv", "-k", "9"], "n_features_to_select=9"),
+    "k below m": (["fit", "good.csv", "-m", "3", "-k", "2"], "-k 2 must be at least -m 3"),
+    "k above d": (["fit", "good.csv", "-k", "9"], "-k 9 is more than the 3 features of"),
     "k of zero": (["fit", "good.csv", "-k", "0"], "-k"),
     "share": (["fit", "good.csv", "--share", "1.5"], "--share 1.5"),
-    "unknown solver": (["fit", "good.csv", "-k", "2", "--solver", "magic"], "magic"),
+    "unknown solver": (
+        ["fit", "good.csv", "-k", "2", "--solver", "magic"],
+        "--solver 'magic' is none of --estimator features: auto",
+    ),
+    "a solver of another criterion": (
+        ["fit", "good.csv", "-k", "2", "--solver", "ipu", "--criterion", "represent"],
+        "--solver 'ipu' is none of --criterion represent: auto",
+    ),
+    "no time": (["fit", "good.csv", "-k", "2", "--time-limit", "0"], "--time-limit 0 must be"),
+    "a correlation": (
+        ["path", "good.csv", "--max-correlation", "2"], "--max-correlation 2 must be above 0"
+    ),
+    "a budget": (["fit", "good.csv", "--budget", "-1", "--costs", "x"], "--budget -1 must be"),
+    "a path below m": (["path", "good.csv", "-m", "2", "-k", "1:3"], "-k 1 must be at least -m 2"),
+    "a path of zero": (["path", "good.csv", "-k", "0:3"], "-k 0: every number of features"),
+    "an index and none": (
+        ["fit", "good.csv", "--index", "a", "--no-index"], "--index or --no-index, not both"
+    ),
+    "the wrong kind of file": (["fit", "good.npy", "--no-header"], "--header has no meaning for"),
     "unknown feature": (["fit", "good.csv", "-k", "2", "--include", "zebra"], "zebra"),
     "a feature of both": (
         ["fit", "good.csv", "-k", "2", "--include", "a", "--exclude", "a"], "include and exclude"
@@ -492,7 +520,7 @@ BAD_USES = {
     ),
     "counts above d": (
         ["fit", "good.csv", "--estimator", "orthonormal", "--counts", "2,9"],
-        "n_nonzero_coefs must be between 1 and n_features=3, got [2, 9]",
+        "--counts 9 is more than the 3 features of good.csv",
     ),
     "counts that are words": (
         ["fit", "good.csv", "--estimator", "orthonormal", "--counts", "a,b"], "whole numbers"
@@ -505,11 +533,11 @@ BAD_USES = {
     ),
     "a total below m": (
         ["fit", "good.csv", "--estimator", "orthonormal", "--total", "1"],
-        "n_nonzero_total=1 must be between n_components=2 and 6",
+        "--total 1 must be at least -m 2",
     ),
     "disjoint components that cannot fit": (
         ["fit", "good.csv", "--estimator", "orthonormal", "--disjoint", "-m", "4", "-k", "1"],
-        "n_components must be an integer between 1 and n_features=3, got 4",
+        "-m 4 is more than the 3 features of good.csv",
     ),
     "h5ad from csv": (["fit", "good.csv", "-k", "2", "--h5ad", "x.h5ad"], "H5AD"),
     "numbers": (["path", "good.csv", "-k", "2:x"], "2:40"),
@@ -546,18 +574,18 @@ BAD_USES = {
     ),
     "a path with more components than features": (
         ["path", "good.csv", "--estimator", "orthonormal", "-m", "4"],
-        "n_components=4 orthonormal components need as many features; there are 3.",
+        "-m 4 is more than the 3 features of good.csv",
     ),
     "a path beyond all features": (
         ["path", "good.csv", "--estimator", "nonnegative", "-k", "2:4"],
-        "ks holds 4; it must lie between 1 and 3",
+        "-k 4 is more than the 3 features of good.csv",
     ),
     "resampled covariance": (["fit", "pitprops", "-k", "2", "--stability", "5"], "needs data"),
     "jobs of none": (
         ["fit", "good.csv", "--estimator", "orthonormal", "-j", "2"],
         "--jobs is not there",
     ),
-    "no jobs": (["fit", "good.csv", "-k", "2", "--certify", "-j", "0"], "n_jobs must not be 0"),
+    "no jobs": (["fit", "good.csv", "-k", "2", "--certify", "-j", "0"], "--jobs 0: give a number"),
     "a picture of what": (["path", "good.csv", "--plot", "x.docx"], ".png"),
     "nonsense": (["nonsense"], "No such command"),
     "demo": (["demo", "-m", "5", "-k", "3"], "--features 3 must be at least --components 5"),

@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 
 from kspan.datasets import (
+    about,
     dataset_names,
+    is_at_hand,
     load_dataset,
     load_pitprops,
     make_planted,
@@ -59,6 +61,24 @@ def test_sets_that_need_no_folder(name):
     assert len(data.feature_names) == values.shape[1]
 
 
+@pytest.mark.parametrize("name", ["pitprops", "wine", "digits", "breast_cancer"])
+def test_sets_are_as_large_as_they_are_said_to_be(name):
+    data, its = load_dataset(name), about(name)
+    if data.X is None:
+        assert (its.n_samples, its.n_features) == (None, len(data.covariance))
+    else:
+        assert (its.n_samples, its.n_features) == data.X.shape
+
+
+def test_what_is_said_of_sets():
+    for name in dataset_names():
+        assert about(name).what
+        assert about(name).origin
+    with pytest.raises(ValueError, match="Unknown data set 'nope'"):
+        about("nope")
+    assert not is_at_hand("nope")
+
+
 def test_without_the_folder_the_error_says_what_is_missing(monkeypatch, tmp_path):
     monkeypatch.delenv("KSPAN_DATA", raising=False)
     with pytest.raises(FileNotFoundError, match=r"'duke'.*duke\.npz needs KSPAN_DATA"):
@@ -98,8 +118,10 @@ def test_openml_is_the_fallback(monkeypatch):
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", dataset_names())
 def test_every_name_loads(name):
-    data = load_dataset(name)
+    data, its = load_dataset(name), about(name)
     assert (data.X is None) != (data.covariance is None)
+    values = data.covariance if data.X is None else data.X
+    assert values.shape == (its.n_samples or its.n_features, its.n_features)
 
 
 @pytest.mark.parametrize("eigenspace", ["uniform-svd", "uniform-qr", "haar"])

@@ -767,6 +767,50 @@ def test_the_same_seed_gives_the_same_bytes_but_for_times(wine, tmp_path, name):
     assert b"pickle" not in b"".join(members(paths[0]).values())
 
 
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_scores_need_the_chosen_features_only(records, wine, name, tmp_path):
+    record = records[name]
+    expected, chosen = record.transform(wine), record.selected_names
+    measured = wine[chosen[::-1]]
+    measured.to_csv(tmp_path / "new.csv", index=False)
+    for given in (
+        measured, measured.assign(kind="red"), wine[chosen].to_numpy(), wine.to_numpy().tolist(),
+        sp.coo_array(wine[chosen].to_numpy()), tmp_path / "new.csv",
+    ):  # fmt: skip
+        np.testing.assert_allclose(record.transform(given), expected, rtol=0, atol=1e-9)
+    found = record.transform(measured.to_numpy(), feature_names=chosen[::-1])
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+    with pytest.raises(ValueError, match=f"there is no column '{chosen[0]}'"):
+        record.transform(measured.drop(columns=chosen[0]))
+
+
+def test_scores_of_what_cannot_be_scored(records, wine):
+    record, chosen = records["plain"], records["plain"].selected_names
+    values = wine[chosen].to_numpy().copy()
+    values[[4, 2], [0, 1]] = np.inf, np.nan
+    with pytest.raises(ValueError, match=f"2 missing .* in row 3 of '{chosen[1]}'"):
+        record.transform(values)
+    nullable = wine[chosen].astype("Float64")
+    nullable.iloc[5, 2] = None
+    with pytest.raises(ValueError, match=f"1 missing .* in row 6 of '{chosen[2]}'"):
+        record.transform(nullable)
+
+
+def test_scores_by_represent_and_of_a_covariance(wine):
+    model = FeatureSparsePCA(2, 3, criterion="represent", scale=True, random_state=0).fit(wine)
+    record = FitRecord.from_estimator(model, wine)
+    expected = model.transform(wine)
+    np.testing.assert_allclose(record.transform(wine[record.selected_names]), expected, atol=1e-9)
+    A = wine.cov()
+    model = FeatureSparsePCA(2, 3, covariance="precomputed", random_state=0).fit(A)
+    record = FitRecord.from_estimator(model, A)
+    assert record.of_covariance
+    centred = wine - wine.mean()
+    expected = model.transform(centred)
+    chosen = centred[record.selected_names]
+    np.testing.assert_allclose(record.transform(chosen), expected, atol=1e-9)
+
+
 def test_few_of_many_samples_keep_their_scores(rng):
     X = rng.standard_normal((5000, 4)) * [1, 2, 3, 4]
     names = [f"s{i}" for i in range(5000)]

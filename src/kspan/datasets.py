@@ -262,23 +262,100 @@ def make_sensors(
                    tuple(prices))  # fmt: skip
 
 
-# name: (file in the folder, key of the array). tdt2 is a scipy sparse file.
-_PLAIN = (
-    "cbcl_faces", "colon", "dlbcl", "duke", "leukemia", "lrs", "numerical_numbers", "nus_wide",
-    "prostate",
-)  # fmt: skip
-_FILES = {
-    **{name: (f"{name}.npz", "X") for name in _PLAIN},
-    "lymphoma": ("lymphoma_cov.npz", "A"),
-    "tdt2": ("tdt2_sparse.npz", "sparse"),
-}
-_SKLEARN = {"digits": "load_digits", "wine": "load_wine", "breast_cancer": "load_breast_cancer"}
-_OPENML = {"leukemia": "leukemia", "numerical_numbers": "mfeat-factors"}
+@dataclass(frozen=True)
+class About:
+    """What a data set is, and where it comes from.
+
+    Attributes
+    ----------
+    what : in a few words
+    origin : who made it, and when
+    n_samples, n_features : its size; `n_samples` is None for a covariance
+    file, key : its name in the folder, and that of its array; "sparse" for a scipy sparse matrix
+    sklearn : what loads it, if scikit-learn has it
+    openml : what it is called there, if it can be downloaded
+    """
+
+    what: str
+    origin: str
+    n_samples: int | None
+    n_features: int
+    file: str | None = None
+    key: str = "X"
+    sklearn: str | None = None
+    openml: str | None = None
+
+
+_SETS = {
+    "breast_cancer": About(
+        "measurements of cells in breast tumours", "Wolberg, Street and Mangasarian 1993", 569, 30,
+        sklearn="load_breast_cancer",
+    ),
+    "cbcl_faces": About(
+        "pixels of faces, 19 x 19", "MIT CBCL", 2429, 361, "cbcl_faces.npz"
+    ),
+    "colon": About(
+        "genes in tissue of colon, with tumours and without", "Alon and others 1999", 62, 2000,
+        "colon.npz",
+    ),
+    "digits": About(
+        "pixels of handwritten digits, 8 x 8", "Alpaydin and Kaynak 1998", 1797, 64,
+        sklearn="load_digits",
+    ),
+    "dlbcl": About(
+        "genes in lymphomas of two kinds", "Shipp and others 2002", 77, 7129, "dlbcl.npz"
+    ),
+    "duke": About("genes in breast tumours", "West and others 2001", 49, 7129, "duke.npz"),
+    "leukemia": About(
+        "genes in leukemias of two kinds", "Golub and others 1999", 72, 7129, "leukemia.npz",
+        openml="leukemia",
+    ),
+    "lrs": About(
+        "infrared spectra of sky sources", "IRAS, in the UCI repository 1988", 531, 93, "lrs.npz"
+    ),
+    "lymphoma": About(
+        "covariances of genes in lymphomas", "Alizadeh and others 2000", None, 500,
+        "lymphoma_cov.npz", "A",
+    ),
+    "numerical_numbers": About(
+        "profile correlations of handwritten digits", "mfeat-factors, in the UCI repository 1998",
+        2000, 216, "numerical_numbers.npz", openml="mfeat-factors",
+    ),
+    "nus_wide": About(
+        "colours of pictures, in blocks of each", "NUS-WIDE, Chua and others 2009", 2400, 225,
+        "nus_wide.npz",
+    ),
+    "pitprops": About("correlations of measurements on timber", "Jeffers 1967", None, 13),
+    "prostate": About(
+        "genes in tissue of the prostate, with tumours and without", "Singh and others 2002", 102,
+        12600, "prostate.npz",
+    ),
+    "tdt2": About(
+        "words of news texts, sparse", "TDT2, Linguistic Data Consortium 1998", 9394, 36771,
+        "tdt2_sparse.npz", "sparse",
+    ),
+    "wine": About(
+        "chemical measurements of wines", "Forina and others 1986", 178, 13, sklearn="load_wine"
+    ),
+}  # fmt: skip
 
 
 def dataset_names() -> list[str]:
     """Return the names that `load_dataset` knows."""
-    return sorted({"pitprops", *_SKLEARN, *_FILES})
+    return sorted(_SETS)
+
+
+def about(name: str) -> About:
+    """Return what a data set is.
+
+    Examples
+    --------
+    >>> about("wine").n_samples, about("wine").what
+    (178, 'chemical measurements of wines')
+    """
+    if name not in _SETS:
+        raise ValueError(f"Unknown data set {name!r}; known are {', '.join(dataset_names())}.")
+    return _SETS[name]
 
 
 def is_at_hand(name: str) -> bool:
@@ -289,15 +366,18 @@ def is_at_hand(name: str) -> bool:
     >>> is_at_hand("wine")
     True
     """
-    return name == "pitprops" or name in _SKLEARN or _file_of(name) is not None
+    if name not in _SETS:
+        return False
+    return _SETS[name].file is None or _file_of(name) is not None
 
 
 def _file_of(name: str) -> Path | None:
     """Return where a data set is that does not ship with kspan; None if it is not there."""
     folder = os.environ.get("KSPAN_DATA")
-    if not folder or name not in _FILES:
+    file = _SETS[name].file
+    if not folder or file is None:
         return None
-    path = Path(folder) / _FILES[name][0]
+    path = Path(folder) / file
     return path if path.is_file() else None
 
 
@@ -315,34 +395,32 @@ def load_dataset(name: str) -> Dataset:
     """
     if name == "pitprops":
         return load_pitprops()
-    if name in _SKLEARN:
-        return _from_sklearn(name)
-    if name not in _FILES:
-        raise ValueError(f"Unknown data set {name!r}; known are {', '.join(dataset_names())}.")
-    file, key = _FILES[name]
+    its = about(name)
+    if its.sklearn is not None:
+        return _from_sklearn(name, its.sklearn)
     path = _file_of(name)
     if path is not None:
-        if key == "sparse":
+        if its.key == "sparse":
             from scipy.sparse import load_npz
 
             return Dataset(name, X=load_npz(path))
         with np.load(path) as arrays:
-            values = arrays[key]
-        return Dataset(name, covariance=values) if key == "A" else Dataset(name, X=values)
-    if name in _OPENML:
+            values = arrays[its.key]
+        return Dataset(name, covariance=values) if its.key == "A" else Dataset(name, X=values)
+    if its.openml is not None:
         from sklearn.datasets import fetch_openml
 
-        bunch = fetch_openml(_OPENML[name], version=1, as_frame=False)
+        bunch = fetch_openml(its.openml, version=1, as_frame=False)
         return Dataset(name, X=bunch.data, feature_names=tuple(bunch.feature_names))
     folder = os.environ.get("KSPAN_DATA")
     where = f"is not in {folder}" if folder else "needs KSPAN_DATA to name the folder it is in"
-    raise FileNotFoundError(f"The data set {name!r} does not ship with kspan: {file} {where}.")
+    raise FileNotFoundError(f"The data set {name!r} does not ship with kspan: {its.file} {where}.")
 
 
-def _from_sklearn(name: str) -> Dataset:
+def _from_sklearn(name: str, loader_name: str) -> Dataset:
     import sklearn.datasets
 
-    loader: Callable[[], Any] = getattr(sklearn.datasets, _SKLEARN[name])
+    loader: Callable[[], Any] = getattr(sklearn.datasets, loader_name)
     bunch = loader()
     names = tuple(str(feature) for feature in bunch.feature_names)
     return Dataset(name, X=bunch.data, feature_names=names)

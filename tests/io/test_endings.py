@@ -24,7 +24,8 @@ from kspan.io import endings, known_endings, open_data, read_table
 from kspan.io.table import Grid
 
 NAMES = tuple("abcdef")
-X = np.random.default_rng(0).standard_normal((30, 6)) @ np.diag([3, 1, 2, 1, 1, 2]) + 5
+# Ten digits: what writes spreadsheets keeps fifteen only.
+X = (np.random.default_rng(0).standard_normal((30, 6)) @ np.diag([3, 1, 2, 1, 1, 2]) + 5).round(10)
 FRAME = pd.DataFrame(X, columns=NAMES)
 
 
@@ -61,6 +62,11 @@ def zarr_array(path):
     zarr.save_array(path, X)
 
 
+def xlsx(path):
+    pytest.importorskip("openpyxl")
+    FRAME.to_excel(path, index=False)
+
+
 def mtx_gz(path):
     mtx(path.with_suffix(""))
     path.write_bytes(gzip.compress(path.with_suffix("").read_bytes()))
@@ -71,7 +77,7 @@ WRITERS = {
     **dict.fromkeys((".parquet", ".pq"), FRAME.to_parquet),
     **dict.fromkeys((".h5", ".hdf5"), hdf5),
     ".npy": npy, ".npz": npz, ".mtx": mtx, ".mtx.gz": mtx_gz, ".mat": mat, ".h5ad": h5ad,
-    ".zarr": zarr_array,
+    ".zarr": zarr_array, ".xlsx": xlsx,
 }  # fmt: skip
 NAMELESS = {npy, mtx, mtx_gz, mat, hdf5, zarr_array}
 

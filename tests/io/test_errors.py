@@ -19,12 +19,21 @@ from kspan.io import table as base
 
 # case: name of the file, content, what is said
 CASES = {
-    "text column": ("t.csv", "a,b\n1,x\n2,y\n", "column 2 'b' has text: 'x' on line 2."),
-    "text column after an index": (
-        "t.csv", "id,a,kind\nr,1,x\ns,2,y\n", "column 3 'kind' has text: 'x' on line 2."),
+    "text among numbers": (
+        "t.csv", "a,b\n1,x\n2,5\n",
+        "column 2 'b' has text: 'x' on line 2. If it is no feature, drop it."),
+    "text among numbers, after an index": (
+        "t.csv", "id,a,kind\nr,1,x\ns,2,5\n", "column 3 'kind' has text: 'x' on line 2."),
+    "text beside a column of text": (
+        "t.csv", "kind,a\nq,1\nq,x\nq,2\n", "column 2 'a' has text: 'x' on line 3."),
+    "text below a column of text": (
+        "t.csv", "kind,a\n" + "q,1\n" * 99 + "q,x\n", "column 2 'a' has text: 'x' on line 101."),
+    "missing beside a column of text": (
+        "t.csv", "id,kind,a,b\nr,x,1,2\ns,y,3,\n", "(line 3), column 4 'b'; fill in"),
+    "short line below text": ("t.csv", "a,b\n" + "1,x\n" * 60 + "1\n", "line 62 has 1 field"),
     "text late": ("t.csv", "a,b\n1,2\n" + "3,4\n" * 99 + "5,oops\n", "'oops' on line 102."),
     "text in the first row": ("t.csv", "rose,abc,1.5\ntulip,3,2.5\n", "column 2 has text: 'abc'"),
-    "only text": ("t.csv", "x\ny\nz\n", "column 1 has text: 'x' on line 1; does it name the rows?"),
+    "only text": ("t.csv", "x\ny\nz\n", "has no column of numbers; these are text: '1'."),
     "names late": ("t.csv", "a,b\n" + "1,2\n" * 50 + "r,2\n", "'r' on line 52; does it name"),
     "thousands": ("t.tsv", "a\tb\n1,234\t5\n", "column 1 'a' has text: '1,234' on line 2"),
     "long text": ("t.csv", f"a\n1\n{'z' * 99}\n", f"{'z' * 37}...' on line 3"),
@@ -59,10 +68,11 @@ CASES = {
     "gzip without its ending": ("t.csv", gzip.compress(b"a\n1\n"), "its name should end with .gz"),
     "gzip in name only": ("t.csv.gz", "a\n1\n", "could not be unpacked: Not a gzipped file"),
     "gzip cut off": ("t.csv.gz", gzip.compress(b"a\n1\n" * 99)[:-9], "could not be unpacked"),
-    "spreadsheet": ("t.csv", b"PK\x03\x04...", "export it as CSV"),
+    "spreadsheet": ("t.csv", b"PK\x03\x04...", "its name should end with .xlsx"),
+    "old spreadsheet": ("t.csv", b"\xd0\xcf\x11\xe0...", "export it as CSV"),
     "Parquet as CSV": ("t.csv", b"PAR1...", "its name should end with .parquet"),
     "half UTF-16": ("t.csv", b"\xff\xfea", "is not the UTF-16 text"),
-    "unknown ending": ("t.xlsx", "1", "the ending '.xlsx' is not known; known are .csv, .tsv,"),
+    "unknown ending": ("t.ods", "1", "the ending '.ods' is not known; known are .csv, .tsv,"),
     "no ending": ("table", "1", "the name has no ending; known are .csv"),
     "compressed NumPy": ("t.npy.gz", "1", "NumPy files are not read compressed; unpack it first."),
     "not NumPy": ("t.npy", "1,2\n", "is not a NumPy file, whatever its ending says."),
@@ -123,7 +133,7 @@ def test_no_permission(tmp_path, monkeypatch):
 
 def test_names_of_two_lines_stay_on_one(tmp_path):
     path = tmp_path / "t.csv"
-    path.write_text('"a\nb",c\n1,x\n')
+    path.write_text('"a\nb",c\n1,x\n1,2\n')
     refused(path)
 
 
@@ -207,8 +217,12 @@ def test_matlab(tmp_path):
 
 def test_parquet(tmp_path):
     path = tmp_path / "t.parquet"
-    pd.DataFrame({"a": [1.0], "b": ["x"]}).to_parquet(path)
+    pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "1.5"]}).to_parquet(path)
     assert "column 'b' (column 2) is not of numbers, but of type" in refused(path)
+    pd.DataFrame({"a": [1.0, 2.0], "b": [[1], [2]]}).to_parquet(path)
+    assert "If it is no feature, drop it." in refused(path)
+    pd.DataFrame({"b": ["x", "y", "x", "x"]}).to_parquet(path)
+    assert "has no column of numbers; these are text: 'b'." in refused(path)
     pd.DataFrame({"a": [1.0, None], "b": [True, False]}).to_parquet(path)
     assert "1 missing value, in row 2, column 1 'a'" in refused(path)
     pd.DataFrame({"a": [1.0, 2], "b": pd.array([True, None], "boolean")}).to_parquet(path)
@@ -248,7 +262,7 @@ def test_stores(tmp_path):
 @pytest.mark.parametrize(
     ("name", "package"),
     [("t.csv", "pyarrow"), ("t.parquet", "pyarrow"), ("t.h5", "h5py"), ("t.h5ad", "anndata"),
-     ("t.zarr", "zarr")],
+     ("t.zarr", "zarr"), ("t.xlsx", "openpyxl")],
 )  # fmt: skip
 def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch, name, package):
     for module in [m for m in sys.modules if m.partition(".")[0] == package]:

@@ -5,13 +5,14 @@ from typing import Annotated
 import typer
 
 import kspan
-from kspan.cli import datasets, demo, fit, path, report, verify
+from kspan.cli import datasets, demo, fit, path, report, transform, verify
 from kspan.cli.options import ListsMethods
 
 HELP = """Sparse PCA with proof: the k features that span the most variance.
 
-DATA is a file with samples in rows and features in columns: CSV or TSV (also .gz), Parquet, NPY, \
-NPZ, MatrixMarket, MAT, H5AD, HDF5 or zarr. Or the name of a data set: see kspan datasets.
+DATA is a file with samples in rows and features in columns: CSV or TSV (also .gz), Excel, \
+Parquet, NPY, NPZ, MatrixMarket, MAT, H5AD, HDF5 or zarr, a folder of 10x, or - for CSV or TSV on \
+standard input. Or the name of a data set: see kspan datasets.
 """
 
 EPILOG = (
@@ -31,6 +32,7 @@ app.command("fit", cls=ListsMethods)(fit.fit)
 app.command("path")(path.path)
 app.command("report")(report.report)
 app.command("verify")(verify.verify)
+app.command("transform")(transform.transform)
 app.command("datasets")(datasets.datasets)
 app.command("demo")(demo.demo)
 

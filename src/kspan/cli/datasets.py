@@ -43,31 +43,47 @@ def datasets(
         return
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table()
-    for column in ("name", "samples", "features", ""):
-        table.add_column(column, justify="left" if column in ("name", "") else "right")
+    console, table = Console(), Table()
+    table.add_column("name", style="bold")
+    table.add_column("rows x columns", justify="right", no_wrap=True)
+    table.add_column("what it is, and where it comes from")
     for row in rows:
-        table.add_row(*(str(cell) for cell in row.values()))
-    console = Console()
+        if row["here"]:
+            table.add_row(str(row["name"]), size_of(row), Text(f"{row['what']} ({row['from']})"))
     console.print(table)
-    if any("KSPAN_DATA" in str(row["note"]) for row in rows):
-        console.print(
-            "Data sets that are not here are read from the folder that the environment variable "
-            "KSPAN_DATA names.", style="dim",
-        )  # fmt: skip
+    console.print("Any of them stands in place of a file: kspan fit wine -m 2 -k 5 --scale")
+    away = [row for row in rows if not row["here"]]
+    if not away:
+        return
+    named = ", ".join(f"{row['name']} ({size_of(row)})" for row in away)
+    text = (
+        f"Not on this machine: {named}. They are read from the folder that the environment "
+        f"variable KSPAN_DATA names{_downloads(away)}"
+    )
+    console.print(Text(text), style="dim")
+
+
+def size_of(row: dict[str, object]) -> str:
+    """Return the size of a table; covariances are square."""
+    columns = row["features"]
+    return f"{columns if row['samples'] is None else row['samples']} x {columns}"
+
+
+def _downloads(rows: list[dict[str, object]]) -> str:
+    """Return the end of a sentence: which of them can be downloaded."""
+    names = [str(row["name"]) for row in rows if row["download"]]
+    if not names:
+        return "."
+    return f"; {' and '.join(names)} are downloaded from OpenML when they are named."
 
 
 def _describe(name: str) -> dict[str, object]:
-    from kspan.datasets import is_at_hand, load_dataset
+    from kspan.datasets import about, is_at_hand
 
-    if not is_at_hand(name):
-        note = "not here (see KSPAN_DATA)"
-        return {"name": name, "samples": "", "features": "", "note": note}
-    found = load_dataset(name)
-    if found.covariance is not None:
-        note = "a covariance matrix"
-        return {"name": name, "samples": "", "features": len(found.covariance), "note": note}
-    n, d = found.X.shape
-    note = "sparse" if hasattr(found.X, "toarray") else ""
-    return {"name": name, "samples": n, "features": d, "note": note}
+    its, here = about(name), is_at_hand(name)
+    return {
+        "name": name, "samples": its.n_samples, "features": its.n_features, "what": its.what,
+        "from": its.origin, "here": here, "download": not here and its.openml is not None,
+    }  # fmt: skip

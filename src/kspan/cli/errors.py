@@ -49,9 +49,11 @@ def complain(text: str) -> None:
     typer.echo(f"kspan: {text}", err=True)
 
 
-def check_outputs(*places: Path | None, source: str) -> None:
+def check_outputs(*places: Path | None, source: str, record: Path | None = None) -> None:
     """Refuse places that cannot all be written to before any work is done."""
     taken = {Path(source).resolve(): "the data"}
+    if record is not None:
+        taken[record.resolve()] = "the record"
     for place in places:
         if place is None:
             continue

@@ -1,12 +1,14 @@
 """``kspan fit``: choose features, prove how good they are, write a record and a report."""
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kspan.cli import options
+from kspan.cli.checks import check_numbers, check_sizes, check_solver
 from kspan.cli.errors import FAILED, check_outputs, complain, guarded, require
 from kspan.cli.inputs import Reading, Rules, feature_places, load_table, reads_file, watched
 from kspan.cli.options import Estimator, Level
@@ -149,8 +151,29 @@ def fit(
     check_outputs(out, report, csv, h5ad, checkpoint, source=data)
     if report is not None:
         require("jinja2", "plotly", extra="report", what="--report")
-    if not 0 < share <= 1:
-        raise ValueError(f"--share {share} must be above 0 and at most 1.")
+    check_numbers(
+        share=share, time_limit=time_limit, n_jobs=n_jobs, max_correlation=rules.max_correlation,
+        budget=rules.budget,
+    )  # fmt: skip
+    check_solver(solver, estimator, criterion)
+    own = _counts(estimator, n_components, n_features, counts, total, disjoint=disjoint)
+    if (include or exclude) and estimator is not Estimator.FEATURES:
+        raise ValueError(f"--include and --exclude need --estimator {Estimator.FEATURES}.")
+    if estimator is Estimator.ORTHONORMAL:
+        proves = certify or level is not None
+        if n_jobs is not None and not proves and solver != "exact":
+            raise ValueError(f"--jobs is not there for --estimator {estimator} without --certify.")
+        if proves and not any(own.values()):
+            raise ValueError(
+                f"--certify with --estimator {estimator} needs -k, --counts or --total."
+            )
+    each = own.get("n_nonzero_coefs")
+    ks = each if isinstance(each, list) else [] if n_features is None else [n_features]
+    sizes = partial(
+        check_sizes, estimator, n_components, ks, total=total,
+        option="-k" if counts is None else "--counts",
+    )  # fmt: skip
+    sizes()
     searches = (certify and level is None) or level not in (None, Level.FAST) or solver == "exact"
     if checkpoint is not None and not searches:
         raise ValueError("--checkpoint needs --certify, or --level tight or exact.")
@@ -169,14 +192,15 @@ def fit(
     with Watcher(quiet) as watcher:
         watcher.stage(f"reading {data}")
         table, is_covariance, weights = load_table(
-            data, how, quiet=quiet or as_json, precomputed=precomputed,
+            data, how, quiet=quiet, as_json=as_json, precomputed=precomputed,
             allow_missing=missing is not options.Missing.RAISE,
         )  # fmt: skip
         if resamples and is_covariance:
             raise ValueError("--stability needs data, not a covariance matrix.")
+        sizes(n_features=table.X.shape[1], source=table.source)
         model = _estimator(
             estimator, n_components, n_features,
-            own=_counts(estimator, n_components, n_features, counts, total, disjoint=disjoint),
+            own=own,
             share=share,
             solver=solver,
             scale=scale,
@@ -241,15 +265,9 @@ def _estimator(
             n_components, k, explained_share=share, include=include, exclude=exclude,
             certify=certify, n_jobs=n_jobs, **rules, **common,
         )  # fmt: skip
-    if include or exclude:
-        raise ValueError(f"--include and --exclude need --estimator {Estimator.FEATURES}.")
     if kind is Estimator.NONNEGATIVE:
         return kspan.NonnegativeSparsePCA(n_components, k, certify=certify, n_jobs=n_jobs, **common)
     if kind is Estimator.ORTHONORMAL:
-        if n_jobs is not None and not any(own.values()):
-            raise ValueError(f"--jobs is not there for --estimator {kind} without counts.")
-        if certify and not any(own.values()):
-            raise ValueError(f"--certify with --estimator {kind} needs -k, --counts or --total.")
         return kspan.StiefelSparsePCA(n_components, certify=certify, n_jobs=n_jobs, **own, **common)
     return kspan.ElementSparsePCA(n_components, k, certify=certify, n_jobs=n_jobs, **common)
 
@@ -339,7 +357,8 @@ def _record(
     watcher.stage("record")
     return FitRecord.from_estimator(
         model, measured, source=Path(table.source).name, feature_names=table.feature_names,
-        sample_names=table.sample_names, path=path, stability=stability,
+        sample_names=table.sample_names, labels=table.labels,
+        label_name=table.label_name or "label", path=path, stability=stability,
         budget_path=budgets, seconds=seconds,
     )  # fmt: skip
 

@@ -1,11 +1,14 @@
 """From what the user named to a table of numbers."""
 
+import csv
 import difflib
 import functools
 import inspect
 import os
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kspan.cli import options
@@ -16,16 +19,42 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Reading:
+class FileReading:
     """How to read a file: what the options say, None for what is to be detected."""
 
     transpose: options.Transpose = False
     delimiter: options.Delimiter = None
     header: options.Header = None
     index: options.IndexColumn = None
+    no_index: options.NoIndex = False
     key: options.Key = None
     layer: options.Layer = None
+
+    def __post_init__(self) -> None:
+        if self.index is not None and self.no_index:
+            raise ValueError("Give --index or --no-index, not both.")
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What `kspan.io.read_table` is asked for."""
+        given = {name: getattr(self, name) for name in ("transpose", "delimiter", "header")}
+        index: str | bool | None = False if self.no_index else self.index
+        return {**given, "index": index, "key": self.key, "layer": self.layer}
+
+
+@dataclass(frozen=True)
+class Reading(FileReading):
+    """The same, and which columns are no features."""
+
+    label: options.Label = None
+    drop: options.Drop = None
     weights: options.Weights = None
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What `kspan.io.read_table` is asked for; names with a comma may be between quotes."""
+        dropped = [name.strip() for row in csv.reader(self.drop or ()) for name in row]
+        return {**super().asked, "label": self.label, "drop": [name for name in dropped if name]}
 
 
 @dataclass(frozen=True)
@@ -96,15 +125,15 @@ def _option(name: str) -> str:
 
 
 def reads_file(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `Reading`, and of `Rules` if it wants them.
+    """Give a command the options that its parameters `how` and `rules` are made of.
 
-    In the place of its parameters `how` and `rules`.
+    In their place: what they are is what their annotations say.
     """
     signature = inspect.signature(command)
-    bundles = {
-        name: (bundle, inspect.signature(bundle).parameters)
-        for name, bundle in (("rules", Rules), ("how", Reading))
-        if name in signature.parameters
+    bundles: dict[str, tuple[Callable[..., Any], Mapping[str, inspect.Parameter]]] = {
+        name: (parameter.annotation, inspect.signature(parameter.annotation).parameters)
+        for name, parameter in sorted(signature.parameters.items(), reverse=True)
+        if parameter.annotation in (Rules, Reading, FileReading)
     }
     own = [parameter for name, parameter in signature.parameters.items() if name not in bundles]
 
@@ -122,37 +151,83 @@ def reads_file(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def load_table(
-    data: str, how: Reading, *, quiet: bool = True, precomputed: bool = False,
-    allow_missing: bool = False,
+    data: str, how: Reading, *, quiet: bool = True, as_json: bool = False,
+    precomputed: bool = False, allow_missing: bool = False,
 ) -> tuple["Table", bool, Any]:  # fmt: skip
     """Return the table of a file or of a data set, whether it is a covariance, and the weights."""
-    table, is_covariance = _load(data, how, quiet=quiet, allow_missing=allow_missing)
-    if how.weights is None:
-        return table, is_covariance or precomputed, None
-    if is_covariance or precomputed:
+    if how.weights is not None and precomputed:
         raise ValueError("--weights needs data: a covariance matrix has no samples left to weigh.")
-    from kspan.io.read import read_sample_numbers
+    if how.label is not None and precomputed:
+        raise ValueError("--label needs data: a covariance matrix has no samples.")
+    table, is_covariance = find_table(
+        data, how, quiet=quiet, as_json=as_json, allow_missing=allow_missing
+    )
+    weights = None
+    if how.weights is not None:
+        if is_covariance:
+            raise ValueError("--weights needs data: a covariance matrix has no samples.")
+        from kspan.io.read import read_sample_numbers
 
-    weights, table = read_sample_numbers(table, how.weights)
-    return table, False, weights
+        weights, table = read_sample_numbers(table, how.weights)
+    is_covariance = is_covariance or precomputed
+    if not quiet and how.label is None and not is_covariance:
+        from kspan.io.class_columns import class_columns
+
+        for name, count in class_columns(table):
+            option = shlex.quote(name)
+            complain(
+                f"{table.source}: column {name!r} has {count} distinct whole numbers: if it is a "
+                f"label, use --label {option}"
+            )
+    return table, is_covariance, weights
 
 
-def _load(data: str, how: Reading, *, quiet: bool, allow_missing: bool) -> tuple["Table", bool]:
+def find_table(
+    data: str, how: FileReading, *, quiet: bool, as_json: bool = False, allow_missing: bool,
+    only: Sequence[str] = (),
+) -> tuple["Table", bool]:  # fmt: skip
+    """Return the table of a file or of a data set, and whether it is a covariance.
+
+    What was found out about the file is said, unless `quiet` or `as_json`; which columns were left
+    out, unless `quiet`.
+    """
     from kspan.datasets import dataset_names, load_dataset
     from kspan.io import Table, read_table
 
     if os.sep not in data and data in dataset_names() and not os.path.exists(data):
-        if replace(how, weights=None) != Reading():
+        plain = type(how)()
+        asked = replace(how, weights=None) if isinstance(how, Reading) else how
+        if asked != plain:
             raise ValueError(f"{data} is a data set; options for reading files do not apply.")
         found = load_dataset(data)
         is_covariance = found.covariance is not None
         X = found.covariance if is_covariance else found.X
         return Table(X, found.feature_names, None, data, ()), is_covariance
-    given = {name: value for name, value in vars(how).items() if name != "weights"}
-    table = read_table(data, **given, allow_missing=allow_missing)
-    if table.notes and not quiet:
-        complain(f"{data}: {'; '.join(table.notes)}")
+    if not Path(data).suffix and data != "-" and not os.path.exists(data.partition("::")[0]):
+        near = difflib.get_close_matches(data, dataset_names(), 1)
+        hint = f" Did you mean {near[0]!r}?" if near else " kspan datasets lists them."
+        raise ValueError(f"{data}: there is no such file, and no data set of that name.{hint}")
+    require_meaning(data, how)
+    table = read_table(data, **how.asked, allow_missing=allow_missing, only=only)
+    if table.notes and not quiet and not as_json:
+        complain(f"{table.source}: {'; '.join(table.notes)}")
+    if table.text_columns and not quiet:
+        names = ", ".join(map(repr, table.text_columns))
+        complain(f"{table.source}: left out, as they are text: {names}; see --label and --drop")
     return table, False
+
+
+def require_meaning(data: str, how: FileReading) -> None:
+    """Refuse options that files of a kind do not have, before anything is read."""
+    from kspan.io.endings import kind_of
+
+    kind = kind_of(data.partition("::")[0])
+    for name, value in how.asked.items():
+        known = ("transpose", "label", "drop", *kind.options)
+        by_name = name == "index" and isinstance(value, str)
+        if value is not None and name not in known and not by_name:
+            option = "--no-index" if name == "index" else _option(name)
+            raise ValueError(f"{option} has no meaning for {data}, a file of kind {kind.name}.")
 
 
 def feature_places(names: Sequence[str] | None, option: str, table: "Table") -> list[int] | None:

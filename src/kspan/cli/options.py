@@ -7,7 +7,10 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-DATA_HELP = "A file with samples in rows and features in columns, or the name of a data set."
+DATA_HELP = (
+    "A file with samples in rows and features in columns, - for standard input, or the name of a "
+    "data set."
+)
 
 READING = "Reading the file"
 PANEL = "Which features go together"
@@ -38,15 +41,38 @@ Header = Annotated[
     ),
 ]  # fmt: skip
 IndexColumn = Annotated[
-    bool | None,
+    str | None,
     typer.Option(
-        "--index/--no-index", help="Whether the first column has names. Detected.",
-        rich_help_panel=READING, show_default=False,
+        "--index", metavar="COLUMN", rich_help_panel=READING, show_default=False,
+        help="The column that names the rows, by its name. Detected, if it is the first.",
+    ),
+]  # fmt: skip
+NoIndex = Annotated[
+    bool, typer.Option("--no-index", help="No column names the rows.", rich_help_panel=READING)
+]
+Label = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", rich_help_panel=READING,
+        help="To which class each sample belongs, in words or numbers: pictures are coloured by "
+        "it. A column of the table (then no feature), or of .obs of an H5AD file, or a file with a "
+        "label for each sample.",
+    ),
+]  # fmt: skip
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN", rich_help_panel=READING,
+        help="A column that is no feature, whatever it holds; several as in id,date. May be "
+        "repeated.",
     ),
 ]  # fmt: skip
 Key = Annotated[
     str | None,
-    typer.Option(help="Which table of an NPZ, MAT, HDF5 or zarr file.", rich_help_panel=READING),
+    typer.Option(
+        help="Which table of an NPZ, MAT, HDF5 or zarr file, or sheet of an Excel file.",
+        rich_help_panel=READING,
+    ),
 ]
 Layer = Annotated[
     str | None, typer.Option(help="Which layer of an H5AD file.", rich_help_panel=READING)

@@ -1,12 +1,14 @@
 """``kspan path``: what every number of features would explain, and which to take."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from kspan.cli import options
+from kspan.cli.checks import check_numbers, check_sizes
 from kspan.cli.errors import FAILED, check_outputs, complain, guarded, require
 from kspan.cli.inputs import Reading, Rules, feature_places, load_table, reads_file, watched
 from kspan.cli.options import Estimator
@@ -82,6 +84,13 @@ def path(
         raise ValueError(f"--disjoint needs --estimator {Estimator.ORTHONORMAL}.")
     if (include or exclude) and estimator is not Estimator.FEATURES:
         raise ValueError(f"--include and --exclude need --estimator {Estimator.FEATURES}.")
+    check_numbers(
+        share=share, time_limit=time_limit, max_correlation=rules.max_correlation,
+        budget=rules.budget,
+    )  # fmt: skip
+    numbers = _numbers(ks)
+    sizes = partial(check_sizes, estimator, n_components, numbers or ())
+    sizes()
     asked_for = options.asked_for(criterion, ridge, estimator)
     if plot is not None:
         require("matplotlib", extra="plot", what="--plot")
@@ -91,15 +100,16 @@ def path(
     with Watcher(quiet) as watcher:
         watcher.stage(f"reading {data}")
         table, is_covariance, weights = load_table(
-            data, how, quiet=quiet or as_json, precomputed=precomputed,
+            data, how, quiet=quiet, as_json=as_json, precomputed=precomputed,
             allow_missing=missing is not options.Missing.RAISE,
         )  # fmt: skip
+        sizes(n_features=table.X.shape[1], source=table.source)
         found = kspan.sparsity_path(
             watched(table.X, watcher.on_rows),
             n_components,
             estimator=str(estimator),
             disjoint=disjoint,
-            ks=_numbers(ks),
+            ks=numbers,
             include=feature_places(include, "--include", table),
             exclude=feature_places(exclude, "--exclude", table),
             panel=kspan.Panel(**rules.parameters(table)),

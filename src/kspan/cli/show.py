@@ -33,6 +33,7 @@ def as_data(record: "FitRecord") -> dict[str, Any]:
         "n_features": record.n_features,
         "fingerprint": record.fingerprint,
         "weights": record.weights,
+        "label": record.label_name,
         "missing": {"values": record.n_missing, "share": record.missing_share},
         "indefiniteness": record.indefiniteness,
         "selected": [
@@ -94,12 +95,17 @@ def write_csv(record: "FitRecord", path: Path) -> None:
 
 def write_rows(path: Path, header: list[str], rows: list[list[Any]]) -> None:
     """Write a table as CSV, whole or not at all."""
+    with replacing(path) as file:
+        file.write(csv_text(header, rows).encode())
+
+
+def csv_text(header: list[str], rows: list[list[Any]]) -> str:
+    """Return a table as CSV."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
     writer.writerows(rows)
-    with replacing(path) as file:
-        file.write(text.getvalue().encode())
+    return text.getvalue()
 
 
 def print_fit(record: "FitRecord", files: dict[str, str]) -> None:

@@ -1,14 +1,18 @@
 """``kspan verify``: check a record against the data, trusting nobody who made it."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kspan.cli import options
-from kspan.cli.errors import guarded
+from kspan.cli.errors import complain, guarded
 from kspan.cli.inputs import Reading, load_table, reads_file, watched
 from kspan.cli.progress import Watcher
+
+if TYPE_CHECKING:
+    from kspan.io import Table
+    from kspan.records import FitRecord
 
 
 @guarded
@@ -34,6 +38,7 @@ def verify(
         watcher.stage(f"reading {data}")
         may_miss = found.parameters["missing"] != "raise"
         table, _, weights = load_table(data, how, allow_missing=may_miss)
+        table = _without_label(table, found)
         try:
             done = found.verify(
                 watched(table.X, watcher.on_rows), table.feature_names, sample_weight=weights
@@ -41,6 +46,11 @@ def verify(
         except CertificateError as error:
             if as_json:
                 write_json({"holds": False, "error": str(error)})
+            known, names = found.feature_names, table.feature_names
+            more = [name for name in names or () if known is not None and name not in known]
+            if more and set(names or ()) >= set(known or ()):
+                some = ", ".join(map(repr, more[:8])) + (", ..." if len(more) > 8 else "")
+                complain(f"{data} has columns that the fit had not: {some}; see --drop")
             raise
     *done, left = done  # the last line says what was not checked
     if as_json:
@@ -51,3 +61,13 @@ def verify(
     typer.echo(f"- {left}")
     if not found.certificates:
         typer.echo("The record has no certificate: nothing is claimed about the best possible.")
+
+
+def _without_label(table: "Table", record: "FitRecord") -> "Table":
+    """Leave out the column that the fit had its labels from, if it is of numbers."""
+    from kspan.io.read import take_column
+
+    name, names = record.label_name, record.feature_names
+    if name is None or names is None or name in names or name not in (table.feature_names or ()):
+        return table
+    return take_column(table, name)[1]

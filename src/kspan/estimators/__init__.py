@@ -4,6 +4,7 @@ from kspan.estimators.element_sparse_pca import ElementSparsePCA
 from kspan.estimators.feature_sparse_pca import FeatureSparsePCA
 from kspan.estimators.feature_sparse_selector import FeatureSparseSelector
 from kspan.estimators.nonnegative_sparse_pca import NonnegativeSparsePCA
+from kspan.estimators.panel import PanelSelector, PanelTransformer
 from kspan.estimators.stiefel_sparse_pca import StiefelSparsePCA
 
 __all__ = [
@@ -11,5 +12,7 @@ __all__ = [
     "FeatureSparsePCA",
     "FeatureSparseSelector",
     "NonnegativeSparsePCA",
+    "PanelSelector",
+    "PanelTransformer",
     "StiefelSparsePCA",
 ]

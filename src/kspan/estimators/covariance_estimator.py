@@ -19,6 +19,7 @@ from kspan.arrays import FloatArray
 from kspan.covariance import Covariance, Memory, as_covariance, require_built_as
 from kspan.covariance.matrix import Psd
 from kspan.covariance.missing import RULES
+from kspan.estimators.panel import PanelTransformer
 from kspan.io import Opened, open_data
 from kspan.io.numeric import require_numeric
 from kspan.io.rows import projected
@@ -354,6 +355,19 @@ class SparseProjection(
         if self.scale_ is not None:
             points = points * self.scale_
         return np.asarray(points + self.mean_, dtype=X.dtype)
+
+    def panel(self) -> PanelTransformer:
+        """Return a fitted transformer of the chosen features alone, with the same scores.
+
+        Whoever measures new samples needs no other features: it takes arrays with just the chosen
+        columns, in the order of ``get_support(indices=True)``, and data frames or files with these
+        columns by name.
+
+        Returns
+        -------
+        kspan.estimators.PanelTransformer
+        """
+        return PanelTransformer._of(self)
 
     def _decoder(self) -> NDArray[np.floating]:
         """Return the (m, d) matrix that takes coordinates back: the components if orthonormal."""

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from kspan.estimators.panel import PanelSelector
 from kspan.estimators.shared_features import FeatureSparseEstimator
 from kspan.io import open_data
 
@@ -51,6 +52,17 @@ class FeatureSparseSelector(SelectorMixin, FeatureSparseEstimator):  # type: ign
         if data.rows is None:
             return values[:, support]
         return np.concatenate([block.values for block in data.rows.blocks(support)])
+
+    def panel(self) -> PanelSelector:
+        """Return a fitted transformer of the chosen features alone: the same columns, in order.
+
+        It takes tables that have no others, by name in any order.
+
+        Returns
+        -------
+        kspan.estimators.PanelSelector
+        """
+        return PanelSelector._of(self)
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         return FeatureSparseEstimator._get_support_mask(self)

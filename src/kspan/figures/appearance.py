@@ -15,6 +15,8 @@ Colours are ``#rrggbb`` or ``#rrggbbaa``:
 What differs in colour differs in lightness, mark, hatch or a written sign too.
 """
 
+import numpy as np
+
 # Matplotlib draws with the light one.
 LIGHT = {
     "paper": "#fdfcfa", "sheet": "#f4f2ed", "ink": "#1d2126", "muted": "#565d66",
@@ -29,6 +31,28 @@ DARK = {
     "band": "#7fb4e838", "veil": "#15181ccc", "focus": "#ffb86b",
     "negative": "#8a4a14", "zero": "#20252b", "positive": "#2b659e",
 }  # fmt: skip
+
+
+# From dark to light, for numbers and for classes in their order; readable without colours
+# (matplotlib calls it cividis).
+SEQUENCE = (
+    "#00224e", "#083370", "#35456c", "#4f576c", "#666970", "#7d7c78", "#948e77", "#aea371",
+    "#c8b866", "#e5cf52", "#fee838",
+)  # fmt: skip
+
+
+def class_colours(count: int) -> list[str]:
+    """Return a colour for each class, in steps of lightness.
+
+    Examples
+    --------
+    >>> class_colours(2)
+    ['#042a5f', '#d6c45c']
+    """
+    steps = np.array([[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in SEQUENCE])
+    at, known = np.linspace(0.05, 0.85, max(count, 2)), np.linspace(0, 1, len(SEQUENCE))
+    channels = np.array([np.interp(at, known, channel) for channel in steps.T]).round().astype(int)
+    return ["#{:02x}{:02x}{:02x}".format(*colour) for colour in channels.T[:count]]
 
 
 MINUS, DOTS = "\N{MINUS SIGN}", "\N{HORIZONTAL ELLIPSIS}"

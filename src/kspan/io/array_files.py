@@ -1,4 +1,4 @@
-"""Files that are loaded as a whole: NumPy archives, MatrixMarket, MATLAB's, AnnData.
+"""Files that are loaded as a whole: NumPy archives, MATLAB's, AnnData.
 
 Nothing is ever unpickled.
 """
@@ -54,13 +54,6 @@ def _arrays(path: str, archive: Any, key: str | None) -> dict[str, NDArray[Any]]
                     path, "holds Python objects (a pickle), which are never loaded."
                 ) from None
     return found
-
-
-def read_matrix_market(path: str) -> Grid:
-    """Read a ``.mtx`` file: sparse, unless it lists every number."""
-    from scipy.io import mmread
-
-    return Grid(as_floats(path, mmread(path)))
 
 
 def read_matlab(path: str, key: str | None = None) -> Grid:

@@ -8,11 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kspan.io.array_files import read_anndata, read_matlab, read_matrix_market, read_npz
+from kspan.io.array_files import read_anndata, read_matlab, read_npz
+from kspan.io.matrix_market import is_tenx, read_matrix_market
 from kspan.io.row_files import ParquetSource, open_hdf5, open_npy, open_zarr
 from kspan.io.rows import RowSource
+from kspan.io.spreadsheets import read_xlsx
 from kspan.io.table import Grid, refuse
-from kspan.io.text import read_text
+from kspan.io.text import STANDARD_INPUT, read_text
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ class Kind:
     options : of `read_table`, those that they take
     may_be_compressed : whether the ending may be followed by .gz or .bz2
     is_folder : whether it is a folder
+    has_text : whether there may be columns of text: then readers take `aside` and `only`, the names
+        of columns that are no features, and of all that are
     """
 
     name: str
@@ -35,12 +39,19 @@ class Kind:
     options: tuple[str, ...] = ()
     may_be_compressed: bool = False
     is_folder: bool = False
+    has_text: bool = False
 
 
 _TEXT = Kind(
-    "text", load=read_text, options=("delimiter", "header", "index"), may_be_compressed=True
+    "text",
+    load=read_text,
+    options=("delimiter", "header", "index"),
+    may_be_compressed=True,
+    has_text=True,
 )
-_PARQUET = Kind("Parquet", stream=ParquetSource, options=("index",))
+_PARQUET = Kind("Parquet", stream=ParquetSource, options=("index",), has_text=True)
+_EXCEL = Kind("Excel", load=read_xlsx, options=("header", "index", "key"), has_text=True)
+_TENX = Kind("10x", load=read_matrix_market, is_folder=True)
 _HDF5 = Kind("HDF5", stream=open_hdf5, options=("key",))
 
 ENDINGS = {
@@ -49,6 +60,7 @@ ENDINGS = {
     ".txt": _TEXT,
     ".tab": _TEXT,
     ".dat": _TEXT,
+    ".xlsx": _EXCEL,
     ".parquet": _PARQUET,
     ".pq": _PARQUET,
     ".npy": Kind("NumPy", stream=open_npy),
@@ -75,7 +87,11 @@ def known_endings() -> list[str]:
 
 
 def kind_of(path: str) -> Kind:
-    """Return the kind of a file, by its ending."""
+    """Return the kind of a file, by its ending; standard input is text, a folder may be of 10x."""
+    if path == STANDARD_INPUT:
+        return _TEXT
+    if is_tenx(path):
+        return _TENX
     ending = Path(path).suffix.lower()
     squeezed = ending in COMPRESSED
     if squeezed:
@@ -83,6 +99,8 @@ def kind_of(path: str) -> Kind:
     kind = ENDINGS.get(ending)
     if kind is None:
         what = f"the ending {ending!r} is not known" if ending else "the name has no ending"
+        if Path(path).is_dir():
+            what = "is a folder, and none of 10x, as there is no matrix.mtx in it"
         raise refuse(path, f"{what}; known are {', '.join(ENDINGS)}.")
     if squeezed and not kind.may_be_compressed:
         raise refuse(path, f"{kind.name} files are not read compressed; unpack it first.")

@@ -3,11 +3,12 @@
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import islice
+from typing import TypeVar
 
 from kspan.io.table import refuse
 
@@ -27,22 +28,29 @@ _CORNERS = {
     "probe_id", "id_ref", "cell", "cells", "barcode",
 }  # fmt: skip
 
+# What columns of classes are called: these name no rows.
+CLASS_WORDS = {
+    "batch", "category", "class", "classes", "cluster", "cohort", "condition", "diagnosis", "group",
+    "kind", "label", "labels", "outcome", "species", "subtype", "target", "treatment", "type", "y",
+}  # fmt: skip
+
 MISSING = (
     "", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NAN", "-NaN", "-nan", "<NA>", "NULL", "null",
     "Null", "None", "none", "?",
 )  # fmt: skip
-_NUMBER = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity)\s*", re.I | re.A)
+NUMBER = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity)\s*", re.I | re.A)
 _WITH_COMMA = re.compile(r"\s*[+-]?(\d+,\d*|,\d+)(e[+-]?\d+)?\s*", re.I | re.A)
 _THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(,\d{3})+\s*", re.A)
 
 Line = tuple[int, list[str]]
+Cell = TypeVar("Cell")
 
 
 def is_number(cell: str, decimal: str = ".") -> bool:
     """Return whether a cell is a number as pyarrow reads them."""
     if decimal == "," and "." in cell:
         return False
-    return _NUMBER.fullmatch(cell) is not None or (decimal == "," and has_decimal_comma(cell))
+    return NUMBER.fullmatch(cell) is not None or (decimal == "," and has_decimal_comma(cell))
 
 
 def has_decimal_comma(cell: str) -> bool:
@@ -88,6 +96,7 @@ class Layout:
     width : the number of cells in a row, with index
     index : why the first cell of a row is its name; empty if it is not
     trailing : whether rows end with a delimiter, after which there is nothing
+    doubtful : which cells of a row are text in some of the first lines, counted from 0
     """
 
     delimiter: str
@@ -97,11 +106,19 @@ class Layout:
     width: int
     index: str
     trailing: bool
+    doubtful: frozenset[int] = frozenset()
 
     @property
     def n_before(self) -> int:
         """The number of cells before the first number."""
         return int(bool(self.index))
+
+    @property
+    def names(self) -> list[str]:
+        """What the columns are called: by their numbers, from 1, if there is no header."""
+        last = self.width - self.trailing
+        numbered = [str(j + 1) for j in range(self.n_before, last)]
+        return numbered if self.header is None else list(self.header)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -118,9 +135,13 @@ class Layout:
 
 
 def find_layout(
-    source: str, data: bytes, *, delimiter: str | None, header: bool | None, index: bool | None
-) -> Layout:
-    """Find out what is not told about the text of a file, in UTF-8; see `read_table`."""
+    source: str, data: bytes, *, delimiter: str | None, header: bool | None,
+    index: bool | str | None, told: Collection[str] = (),
+) -> Layout:  # fmt: skip
+    """Find out what is not told about the text of a file, in UTF-8; see `read_table`.
+
+    `told` are names of columns that somebody has named, and that are not found to be an index.
+    """
     sample = _beginning(data)
     delimiter = _best_delimiter(sample) if delimiter is None else _one(source, delimiter)
     lines = _sample_lines(sample, delimiter)
@@ -138,13 +159,34 @@ def find_layout(
     inner = width - trailing
     if names is not None and trailing and len(names) == width:
         names = names[:-1]
-    if index is None:
-        why = _why_index(names, [row[0] for row in body if len(row) == width], inner, decimal)
-    else:
+    fitting_rows = [row for row in body if len(row) == width]
+    if isinstance(index, bool):
         why = "as told" if index else ""
+    elif (names[0] if names else "1") in told and len(names or ()) != inner - 1:
+        why = ""
+    else:
+        may_be_text = index is None
+        why = _why_index(names, [row[0] for row in fitting_rows], inner, decimal, may_be_text)
     start = lines[0][0] if header else 0
     fitting = None if names is None else _fit_names(source, start, names, inner, bool(why))
-    return Layout(delimiter, decimal, fitting, start, width, why, trailing)
+    doubtful = _doubtful(fitting_rows, bool(why), inner, decimal)
+    return Layout(delimiter, decimal, fitting, start, width, why, trailing, doubtful)
+
+
+def _doubtful(rows: list[list[str]], first: int, last: int, decimal: str) -> frozenset[int]:
+    """Return which columns have text, of those that are looked at."""
+    places = _some(range(first, last))
+    return frozenset(
+        j for j in places if any(not _is_float(row[j]) and is_text(row[j], decimal) for row in rows)
+    )
+
+
+def _is_float(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def _one(source: str, delimiter: str) -> str:
@@ -179,7 +221,7 @@ def _sample_lines(sample: bytes, delimiter: str) -> list[Line]:
     return found
 
 
-def _some(cells: Sequence[str]) -> Sequence[str]:
+def _some(cells: Sequence[Cell]) -> Sequence[Cell]:
     """Return enough cells of a line to judge it by."""
     if len(cells) <= FIRST_CELLS + LAST_CELLS:
         return cells
@@ -272,8 +314,19 @@ def _has_trailing(names: list[str] | None, body: list[list[str]], width: int, de
     return True
 
 
-def _why_index(names: list[str] | None, first: list[str], inner: int, decimal: str) -> str:
-    """Return why the first column names the rows; nothing if it does not."""
+def _why_index(
+    names: list[str] | None, first: list[str], inner: int, decimal: str, may_be_text: bool
+) -> str:
+    """Return why the first column names the rows; nothing if it does not.
+
+    Parameters
+    ----------
+    names : of the first line, if it has any
+    first : cells of the first column
+    inner : the number of cells of a row
+    decimal : mark
+    may_be_text : whether text is a reason; then not if the same stands in most rows, as classes do
+    """
     if names is not None and len(names) == inner - 1:
         return "the header has one name fewer than there are columns"
     if inner == 1:
@@ -284,7 +337,10 @@ def _why_index(names: list[str] | None, first: list[str], inner: int, decimal: s
         return "of pandas, it counts the rows"
     # What may be a thousand, 1,234, is no name: it is for the reader to refuse.
     n_names = sum(is_text(cell, decimal) and not has_decimal_comma(cell) for cell in first)
-    return "it is text" if n_names * 2 > len(first) else ""
+    above = "" if names is None else names[0].strip().lower()
+    repeat = len(set(first)) < len(first) and above in CLASS_WORDS
+    differ = above in _CORNERS or (len(set(first)) * 2 > len(first) and not repeat)
+    return "it is text" if may_be_text and differ and n_names * 2 > len(first) else ""
 
 
 def _fit_names(

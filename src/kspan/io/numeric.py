@@ -34,9 +34,13 @@ def require_numeric(X: Any, *, allow_missing: bool = False) -> Any:
     elif isinstance(X, list | tuple):
         _require_unmasked_rows(X)
     for place, name, values in _doubtful_columns(X):
-        where = f"column {place}" + ("" if name is None else f" ({name!r})")
+        where, hint = f"column {place}", ""
+        if name is not None:
+            where += f" ({name!r})"
+            how = f"columns=[{name!r}]" if hasattr(X, "iloc") else repr(name)
+            hint = f" If it is no feature: X.drop({how})."
         for value in values:
-            _require_number(value, where)
+            _require_number(value, where, hint)
     return X
 
 
@@ -100,16 +104,16 @@ def _is_number(dtype: Any) -> bool:
     return numeric is not None and (numeric() or str(dtype) in ("Boolean", "Null"))
 
 
-def _require_number(value: Any, where: str) -> None:
+def _require_number(value: Any, where: str, hint: str) -> None:
     if isinstance(value, str | bytes):
         raise ValueError(
             f"The data must be numeric: could not convert string to float: {_short(value)}, "
-            f"in {where}."
+            f"in {where}.{hint}"
         )
     if type(value).__name__ == "NAType":  # of pandas, which may not be there
         raise ValueError(f"Input X contains NaN: a value (NA) is missing in {where}.")
     if isinstance(value, np.datetime64 | np.timedelta64):  # these count in silence
-        raise ValueError(f"The data must be numeric, but {where} holds times.")
+        raise ValueError(f"The data must be numeric, but {where} holds times.{hint}")
     try:
         if value is not None:  # which is NaN, and refused as such
             float(value)

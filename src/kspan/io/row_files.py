@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Collection
 from mmap import mmap
 from typing import Any
 
@@ -10,7 +11,11 @@ from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
 from kspan.io.rows import RowSource
-from kspan.io.table import Names, float_type, import_extra, refuse
+from kspan.io.table import Names, float_type, import_extra, only_text, refuse
+from kspan.io.text_columns import is_text_column
+
+# Of a column of text so many first entries say whether they are meant as numbers.
+FIRST_ROWS = 10_000
 
 
 class ArraySource(RowSource):
@@ -85,27 +90,40 @@ class ParquetSource(RowSource):
     Parameters
     ----------
     path : of the file
-    index : whether the first column names the rows; all others are numbers. By default it is
-        what pandas wrote as its index, or the first column if that is text.
+    index : whether the first column names the rows, or the name of the column that does. By default
+        it is what pandas wrote as its index, or the first column if that is text and its entries
+        differ.
+    aside : columns that are no features, whatever they hold
+    only : if there are any, all others are no features
     """
 
-    def __init__(self, path: str, index: bool | None = None):
+    def __init__(
+        self, path: str, index: bool | str | None = None, aside: Collection[str] = (),
+        only: Collection[str] = (),
+    ):  # fmt: skip
         parquet = import_extra("pyarrow.parquet", extra="io", what="Reading Parquet files")
         try:
             self.file = parquet.ParquetFile(path)
         except Exception as error:
             raise refuse(path, f"is not a Parquet file: {error}") from None
         schema = self.file.schema_arrow
-        place = _index_position(schema) if index is None else (0 if index else None)
-        self.label, self.index = path, None if place is None else schema.names[place]
-        fields = [(j, field) for j, field in enumerate(schema) if j != place]
-        for j, field in fields:
-            if not _is_number(field.type):
-                raise refuse(
-                    path, f"column {field.name!r} (column {j + 1}) is not of numbers, but of "
-                    f"type {field.type}; drop it first.",
-                )  # fmt: skip
+        self.label = path
+        place = self._index_position(schema, index, {*aside, *only})
+        self.index = None if place is None else schema.names[place]
+        if not set(only).isdisjoint(schema.names):
+            aside = {*aside, *schema.names}.difference(only)
+        fields, text = [], []
+        for j, field in enumerate(schema):
+            if j == place:
+                continue
+            if field.name in aside or not (_is_number(field.type) or self._has_numbers(j, field)):
+                text.append(field.name)
+            else:
+                fields.append((j, field))
+        if text and not fields:
+            raise only_text(path, text)
         self.feature_names = tuple(field.name for _, field in fields)
+        self.text_columns = tuple(text)
         if self.index is not None:
             self.notes = (f"index: column {self.index!r} names the rows",)
         single = fields and all(str(field.type) == "float" for _, field in fields)
@@ -114,6 +132,49 @@ class ParquetSource(RowSource):
         sizes = [groups.row_group(i).num_rows for i in range(groups.num_row_groups)]
         self._edges: list[int] = np.cumsum([0, *sizes]).tolist()
         self.shape = self._edges[-1], len(fields)
+
+    def _index_position(
+        self, schema: Any, index: bool | str | None, told: Collection[str]
+    ) -> int | None:
+        """Return which column names the rows, if it is not told by name, or is none."""
+        if isinstance(index, bool):
+            return 0 if index else None
+        written = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
+        for names in (written, ["__index_level_0__"]):
+            if len(names) == 1 and names[0] in schema.names and names[0] not in told:
+                return int(schema.names.index(names[0]))
+        if index is not None or not len(schema) or schema.names[0] in told:
+            return None
+        if not str(schema[0].type).startswith(("string", "large_string", "dictionary")):
+            return None
+        cells = self._first_cells(schema.names[0])
+        return 0 if len(set(cells)) * 2 > len(cells) else None
+
+    def _has_numbers(self, j: int, field: Any) -> bool:
+        """Return False if a column is text by the rule of `kspan.io.text`; refuse what is neither.
+
+        By its first entries, as the others may be many.
+        """
+        kind = str(field.type)
+        if kind.startswith(("date", "time", "binary", "large_binary")):
+            return False
+        if kind.startswith(("string", "large_string", "dictionary")):
+            pyarrow = import_extra("pyarrow", extra="io", what="Reading Parquet files")
+            cells = self._first_cells(field.name)
+            words = [cell for cell in cells if isinstance(cell, str)]
+            is_text = not words or is_text_column(pyarrow.array(words, pyarrow.string()))
+            if len(words) == len(cells) and is_text:
+                return False
+        raise refuse(
+            self.label, f"column {field.name!r} (column {j + 1}) is not of numbers, but of type "
+            f"{field.type}. If it is no feature, drop it.",
+        )  # fmt: skip
+
+    def _first_cells(self, name: str) -> list[Any]:
+        """Return the first entries of a column that are there."""
+        for batch in self.file.iter_batches(FIRST_ROWS, columns=[name]):
+            return [cell for cell in batch.column(0).to_pylist() if cell is not None]
+        return []
 
     def edges(self) -> list[int]:
         """Row groups."""
@@ -127,24 +188,18 @@ class ParquetSource(RowSource):
         """Read whole row groups."""
         groups = range(self._edges.index(start), self._edges.index(stop))
         # By name only if one is left out: names may repeat.
-        names = None if self.index is None else self.feature_names
+        whole = self.index is None and not self.text_columns
+        names = None if whole else self.feature_names
         return columns_to_array(self.file.read_row_groups(list(groups), columns=names).columns)
 
     def sample_names(self) -> Names | None:
         """Return what the index says."""
-        if self.index is None:
-            return None
-        return tuple(map(str, self.file.read(columns=[self.index]).column(0).to_pylist()))
+        return None if self.index is None else tuple(map(str, self.text(self.index)))
 
-
-def _index_position(schema: Any) -> int | None:
-    """Return which column pandas wrote as its index, or the first if it is text."""
-    written = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
-    for names in (written, ["__index_level_0__"]):
-        if len(names) == 1 and names[0] in schema.names:
-            return int(schema.names.index(names[0]))
-    text = len(schema) and str(schema[0].type).startswith(("string", "large_string", "dictionary"))
-    return 0 if text else None
+    def text(self, name: str) -> list[Any]:
+        """Return the entries of a column, whatever they are."""
+        found: list[Any] = self.file.read(columns=[name]).column(0).to_pylist()
+        return found
 
 
 def _is_number(kind: Any) -> bool:

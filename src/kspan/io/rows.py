@@ -54,6 +54,7 @@ class RowSource(ABC):
     label : what to call it in messages
     feature_names : names of the columns, if it has any
     notes : what was found out about it, for people to read
+    text_columns : names of columns that are no features
     block_bytes : about how large a block is
     on_rows : called with a `Reading` as a pass goes on
     """
@@ -63,6 +64,7 @@ class RowSource(ABC):
     label: str
     feature_names: Names | None = None
     notes: Names = ()
+    text_columns: Names = ()
     block_bytes: int = BLOCK_BYTES
     on_rows: Callable[[Reading], None] | None = None
     _passes: int = 0
@@ -124,6 +126,10 @@ class RowSource(ABC):
     def sample_names(self) -> Names | None:
         """Return the names of the rows; None if they have none."""
         return None
+
+    def text(self, name: str) -> list[Any]:
+        """Return the entries of one of the `text_columns`."""
+        raise LookupError(name)
 
     def turned(self) -> "RowSource":
         """Return the columns as rows, if they can be read that way."""
@@ -325,6 +331,13 @@ class SomeColumns(ChangedRows):
     def stack(self, kernel: Callable[..., Any], *, columns: Index | None = None) -> NDArray[Any]:
         """Let the source do it."""
         return self.source.stack(kernel, columns=self._of(columns))
+
+    def project(
+        self, support: Index, axes: NDArray[Any], origin: NDArray[Any],
+        fill: NDArray[Any] | None = None,
+    ) -> Any:  # fmt: skip
+        """Let the source do it, at once or when it is asked for."""
+        return self.source.project(self._of(support), axes, origin, fill)
 
 
 class FilledRows(ChangedRows):

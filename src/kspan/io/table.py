@@ -1,6 +1,6 @@
 """What a file is read into, a `Grid` and then a `Table`; which extra is missing to do so."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module, util
 from typing import Any
@@ -31,6 +31,11 @@ class Table:
     feature_names, sample_names : tuple of str, or None if the file has none
     source : the name of the file, as given
     notes : what was found out about the file, for people to read
+    labels : what the label of each sample is, as text; None if no label was asked for
+    label_name : what the labels are called
+    text_columns : columns that are text, and so no features, but for those that were named
+    columns : what the features are called in the file, if they are its columns: their numbers, from
+        1, if it has no header
     """
 
     X: Any = field(repr=False)
@@ -38,6 +43,10 @@ class Table:
     sample_names: Names | None = field(repr=False)
     source: str
     notes: Names = ()
+    labels: Names | None = field(default=None, repr=False)
+    label_name: str | None = None
+    text_columns: Names = ()
+    columns: Names | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -49,16 +58,25 @@ class Grid:
     values : float array, scipy sparse array or matrix, or `RowSource`
     row_names, column_names : None if the file has none
     notes : what was found out about the file
-    n_before : how many columns of the file are before those of numbers
+    numbers : the columns' numbers in the file, from 1, if there are others; for text
     line_of : from the number of a row, counted from 0, to its line; for text
+    text : columns that are no numbers: from their names to what reads their cells
     """
 
     values: Any
     row_names: Names | None = None
     column_names: Names | None = None
     notes: Names = ()
-    n_before: int = 0
+    numbers: Sequence[int] | None = None
     line_of: Callable[[int], int] | None = None
+    text: Mapping[str, Callable[[], Sequence[Any]]] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> Names | None:
+        """What the columns are called: by their numbers if they have no names."""
+        if self.column_names is None and self.numbers is not None:
+            return tuple(map(str, self.numbers))
+        return self.column_names
 
 
 def refuse(source: str, reason: object) -> TableError:
@@ -67,6 +85,18 @@ def refuse(source: str, reason: object) -> TableError:
     if len(text) > 500:  # some libraries explain at length
         text = f"{text[:497]}..."
     return TableError(f"{source}: {text}")
+
+
+def only_text(source: str, names: Iterable[str]) -> TableError:
+    """Return the error about a file whose columns are all text."""
+    return refuse(
+        source, f"has no column of numbers; these are text: {', '.join(map(repr, names))}."
+    )
+
+
+def several(source: str, name: str) -> TableError:
+    """Return the error about a name that is not enough to know a column by."""
+    return refuse(source, f"has several columns of the name {name!r}.")
 
 
 def float_type(source: str, shape: tuple[int, ...], dtype: Any) -> np.dtype[np.floating]:
@@ -91,6 +121,8 @@ def as_floats(source: str, values: Any) -> Any:
 def require_numbers(source: str, grid: Grid, *, allow_missing: bool = False) -> None:
     """Refuse an empty table, and numbers that are missing (unless they may be) or infinite."""
     n, d = grid.values.shape
+    if d == 0 and grid.text:
+        raise only_text(source, grid.text)
     if n == 0 or d == 0:
         raise refuse(source, f"the table is empty: {n} rows and {d} columns.")
     rows, columns, values = not_finite(grid.values)
@@ -107,10 +139,11 @@ def require_numbers(source: str, grid: Grid, *, allow_missing: bool = False) -> 
     row, column = int(rows[first]), int(columns[first])
     line = "" if grid.line_of is None else f" (line {grid.line_of(row)})"
     many = rows.size > 1
+    number = column + 1 if grid.numbers is None else grid.numbers[column]
     raise refuse(
         source,
         f"{rows.size} {what} value{'s' * many}, {'the first ' * many}in row {row + 1}"
-        f"{_named(grid.row_names, row)}{line}, column {column + 1 + grid.n_before}"
+        f"{_named(grid.row_names, row)}{line}, column {number}"
         f"{_named(grid.column_names, column)}; fill in or drop {'them' if many else 'it'}.",
     )
 

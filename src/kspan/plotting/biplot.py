@@ -37,7 +37,7 @@ class BiplotDisplay(Display, BiplotFigure):
     ----------------
     y : array, optional
         Of `from_record` and `from_estimator`: one value for each sample of the data, or for each
-        score that the record keeps.
+        score that the record keeps. By default the labels of the record.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class BiplotDisplay(Display, BiplotFigure):
         *,
         components: tuple[int, int] = (0, 1),
         max_features: int = MOST_ARROWS,
-        y_name: str = "y",
+        y_name: str | None = None,
     ) -> Self:
         """Draw.
 
@@ -67,13 +67,13 @@ class BiplotDisplay(Display, BiplotFigure):
         ax : where to draw; a new figure by default
         components : which two, counted from 0
         max_features : the most arrows; the longest are shown
-        y_name : what to call y
+        y_name : what to call y; by default what the record calls its labels
         """
         pair = list(components)
         arrows = self.arrows(max_features, components)
         self.shown_ = arrows.rows
         ax = self._axes(ax, (6.8, 5.4))
-        self._scatter(ax, self.scores[:, pair], display.label(y_name, 60))
+        self._scatter(ax, self.scores[:, pair], display.label(y_name or self.y_name, 60))
         ax.update_datalim(arrows.tips)
         ax.autoscale_view()
         self.arrows_ = [ax.annotate("", tip, (0, 0), arrowprops=_ARROW) for tip in arrows.tips]
@@ -94,26 +94,18 @@ class BiplotDisplay(Display, BiplotFigure):
         if y is None:
             self.points_ = [ax.scatter(*scores.T, color=display.FOUND, **look)]
             return
-        classes = np.unique(y)
-        if classes.size > len(display.MARKERS):
-            if y.dtype.kind not in "iuf":
-                raise ValueError(
-                    f"y has {classes.size} different values; colours and markers tell "
-                    f"{len(display.MARKERS)} classes apart. Merge some, or give numbers."
-                )
+        classes = self.classes()
+        if classes is None:
             points = ax.scatter(scores[:, 0], scores[:, 1], c=y, cmap=display.SEQUENTIAL, **look)
             self.points_ = [points]
             ax.figure.colorbar(points, ax=ax, label=y_name)
             return
-        from matplotlib import colormaps
-
         # Lightness in steps, and a marker for each.
-        colours = colormaps[display.SEQUENTIAL](np.linspace(0.05, 0.85, max(classes.size, 2)))
         self.points_ = [
-            ax.scatter(*scores[y == value].T, color=colours[i], marker=display.MARKERS[i], **look)
-            for i, value in enumerate(classes)
+            ax.scatter(*scores[each.rows].T, color=each.colour, marker=marker, **look)
+            for each, marker in zip(classes, display.MARKERS, strict=False)
         ]
-        names = [display.label(value) for value in classes]
+        names = [display.label(each.name) for each in classes]
         ax.legend(self.points_, names, title=y_name, framealpha=0.9)
 
     def _label(self, ax: "Axes", arrows: Arrows) -> None:

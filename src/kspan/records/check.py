@@ -791,6 +791,8 @@ def not_checked(record: "FitRecord", *, named: bool) -> str:
         names.append("feature_names")
     if record.sample_names is not None:
         names.append("sample_names")
+    if record.labels is not None:
+        names.append("labels")
     if record.is_row_sparse and record.parameters["n_features_to_select"] is None:
         names.append("that fewer features would not do")
     if record.certificates:

@@ -130,6 +130,8 @@ def require_form(record: "FitRecord") -> None:
         need(value is None or 0 <= value <= most * (1 + 1e-9), f"{name}: not between 0 and {most}")
     require_length("feature_names", record.feature_names, d, "feature")
     require_length("sample_names", record.sample_names, s, "sample")
+    require_length("labels", record.labels, s, "sample")
+    need((record.labels is None) == (record.label_name is None), "label_name: without labels")
     require_parameters(record.parameters, d)
     for number, proof in enumerate(record.certificates):
         require_certificate(proof, f"certificate {number + 1}")

@@ -16,8 +16,9 @@ import numpy as np
 from kspan.arrays import FloatArray, Index
 from kspan.choosing_k import BudgetPath, ComponentPath, Panel, SparsityPath, Stability
 from kspan.choosing_k.result import path_types
-from kspan.io.numeric import require_numeric
+from kspan.io.columns import Chosen, as_plain
 from kspan.io.rows import projected
+from kspan.io.table import as_floats, not_finite
 from kspan.proofs import Certificate, CertificateError
 from kspan.proofs.check.certificate import file_types
 from kspan.records.check import check_record
@@ -73,6 +74,8 @@ class FitRecord:
         None, one for all components, or one for each.
     scores : (s, m) array or None
         Coordinates of some samples, those at the places `samples`, with their `sample_names`.
+    labels : list of str or None
+        To which class each of these samples belongs, as `label_name` says; for pictures only.
     path : SparsityPath or None
     stability : Stability or None
     budget_path : BudgetPath or None
@@ -125,6 +128,8 @@ class FitRecord:
     represented_share: float | None = None
     panel_share: float | None = None
     effective_features: float | None = None
+    labels: list[str] | None = None
+    label_name: str | None = None
     created: str = ""
     seconds: float | None = None
     version: int = field(default=VERSION)
@@ -273,6 +278,8 @@ class FitRecord:
         source: str = "",
         feature_names: Sequence[str] | None = None,
         sample_names: Sequence[str] | None = None,
+        labels: Sequence[Any] | None = None,
+        label_name: str = "label",
         path: SparsityPath | None = None,
         stability: Stability | None = None,
         budget_path: BudgetPath | None = None,
@@ -291,6 +298,8 @@ class FitRecord:
         source : what to call the data
         feature_names : names of all features, if X has none
         sample_names : names of all samples
+        labels : the class of each sample, in words or numbers, by which pictures are coloured
+        label_name : what the labels are called
         path, stability, budget_path : results of `kspan.sparsity_path`,
             `kspan.selection_stability` and `kspan.budget_path`
         seconds : how long the fit took
@@ -301,9 +310,11 @@ class FitRecord:
             raise ValueError("The fit had other sample weights: give sample_weight as to `fit`.")
         support = estimator.get_support(indices=True)
         names = getattr(estimator, "feature_names_in_", feature_names)
+        labels = None if labels is None else list(labels)
         scores, samples = some_scores(estimator.components_, support, covariance)
         _require_length("feature_names", names, covariance.n_features)
         _require_length("sample_names", sample_names, covariance.n_samples)
+        _require_length("labels", labels, covariance.n_samples)
         if path is not None and (path.kind, path.n_components, path.n_features) != (
             PATH_OF.get(type(estimator).__name__), estimator.n_components_, covariance.n_features,
         ):  # fmt: skip
@@ -349,6 +360,8 @@ class FitRecord:
             scores=scores,
             samples=samples,
             sample_names=None if sample_names is None else [str(sample_names[i]) for i in samples],
+            labels=None if labels is None else [str(labels[i]) for i in samples],
+            label_name=None if labels is None else label_name,
             path=path,
             stability=stability,
             budget_path=budget_path,
@@ -363,22 +376,49 @@ class FitRecord:
             seconds=seconds,
         )
 
-    def transform(self, X: Any) -> FloatArray:
+    def transform(self, X: Any, feature_names: Sequence[str] | None = None) -> FloatArray:
         """Return the coordinates of samples along the components.
 
-        Missing values are taken to be the mean of the fit, if it was one that allows them.
+        Only the chosen features are needed: those that the record has in `support`. Missing values
+        of them are taken to be the mean of the fit, if it was one that allows them. After a fit to
+        a covariance no means are known, and X has to be centred.
 
         Parameters
         ----------
-        X : (n, n_features) array, data frame or scipy sparse array
+        X : array, data frame, scipy sparse array, or path of a file
+            With names, those of the chosen features in any order; the other columns do not matter.
+            Without names, all columns of the table of the fit, or just the chosen ones in the order
+            of `support`.
+        feature_names : names of the columns, if X has none
         """
-        X = require_numeric(X)
-        X = X.to_numpy() if hasattr(X, "to_numpy") else X
-        if X.ndim != 2 or X.shape[1] != self.n_features:
-            raise ValueError(f"X has shape {X.shape}; {self.n_features} features are needed.")
+        chosen = Chosen(self.support, self.n_features, self.feature_names)
+        allow_missing = self.parameters["missing"] != "raise" and not self.of_covariance
+        data = chosen.open(X, feature_names, allow_missing=allow_missing)
         axes = self.loadings if self.scale is None else self.loadings / self.scale[:, None]
-        fill = None if self.parameters["missing"] == "raise" else self.mean
-        return projected(X[:, self.support], axes, self.mean @ axes, None, fill)
+        origin, fill = self.mean @ axes, self.mean if allow_missing else None
+        if data.rows is not None:
+            return np.asarray(data.rows.project(np.arange(self.support.size), axes, origin, fill))
+        values = as_floats("X", as_plain(data.values))
+        self._require_finite(values, allow_missing=allow_missing)
+        return projected(values, axes, origin, None, fill)
+
+    def _require_finite(self, values: Any, *, allow_missing: bool) -> None:
+        """Refuse chosen columns with numbers that are infinite, or missing if they may not be."""
+        rows, columns, found = not_finite(values)
+        wrong = np.isinf(found) if allow_missing else np.ones(found.size, dtype=bool)
+        if not wrong.any():
+            return
+        rows, columns, count = rows[wrong], columns[wrong], int(wrong.sum())
+        first = np.lexsort((columns, rows))[0]
+        raise ValueError(
+            f"{count} missing or infinite value{'s' * (count > 1)} of chosen features, the first "
+            f"in row {rows[first] + 1} of {self.selected_names[columns[first]]!r}."
+        )
+
+    @property
+    def of_covariance(self) -> bool:
+        """Whether the fit was to a covariance matrix: then no means of features are known."""
+        return self.parameters["covariance"] == "precomputed"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to a file, atomically."""

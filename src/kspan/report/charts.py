@@ -17,7 +17,7 @@ from kspan.figures import (
     StabilityFigure,
     StepsFigure,
 )
-from kspan.figures.appearance import component_names, signed
+from kspan.figures.appearance import SEQUENCE, component_names, one_line, signed
 from kspan.figures.biplot import Arrows
 from kspan.records import FitRecord
 from kspan.report.spec import HATCHED, SOLID, Chart, Spec, axis, band, line, named_axis, significant
@@ -26,6 +26,13 @@ from kspan.report.wording import hover, label
 # Pixels: of the biplot's inside, and of a name in it; characters of such a name. How far names are
 # from the tips, as a share of how far the samples reach.
 PLOT_HEIGHT, NAME_HEIGHT, ARROW_NAME, MARGIN = 400, 17, 22, 0.04
+
+# Marks of classes, which differ without colours too, and the colours of numbers.
+CLASS_SYMBOLS = (
+    "circle", "triangle-up", "square", "diamond", "triangle-down", "cross", "x", "triangle-left",
+    "triangle-right", "star",
+)  # fmt: skip
+COLOUR_SCALE = [[i / (len(SEQUENCE) - 1), colour] for i, colour in enumerate(SEQUENCE)]
 
 # Pixels that a cell of the heat map needs for its number.
 CELL = 58
@@ -101,19 +108,11 @@ def samples(figure: BiplotFigure) -> Chart:
     if figure.scores.shape[1] == 1:
         return _histogram(figure)
     arrows = figure.arrows()
-    data: list[Spec] = [
-        {
-            "type": "scatter", "mode": "markers", "name": "samples",
-            "x": significant(figure.scores[:, 0]), "y": significant(figure.scores[:, 1]),
-            "marker": {"color": "@accent", "size": 6, "opacity": 0.55},
-            "customdata": [hover(name) for name in figure.sample_names or []],
-            "hovertemplate": "%{customdata}<br>PC1 %{x:.4g}, PC2 %{y:.4g}<extra></extra>",
-        }
-    ]  # fmt: skip
+    data = _points(figure)
     reach = np.abs(figure.scores).max(axis=0)
     layout = {
         "xaxis": axis(figure.axis_title(0)), "yaxis": axis(figure.axis_title(1)),
-        "showlegend": False, "hovermode": "closest",
+        "showlegend": len(data) > 1, "hovermode": "closest",
         "annotations": _arrows(arrows, reach, ARROW_NAME),
     }  # fmt: skip
     narrow = {"annotations": _arrows(arrows, reach, ARROW_NAME // 2)}
@@ -121,9 +120,50 @@ def samples(figure: BiplotFigure) -> Chart:
     some = f"; the {shown} longest of {every:,} are drawn" if shown < every else ""
     caption = (
         "Each point is a sample. An arrow shows the loadings of a feature, to a scale of their own "
-        f"on each axis{some}.{_part(figure)}"
+        f"on each axis{some}.{_coloured(figure)}{_part(figure)}"
     )
     return Chart("biplot", "Samples and features", caption, data, layout, height=520, narrow=narrow)
+
+
+def _points(figure: BiplotFigure) -> list[Spec]:
+    """Return the samples: all alike, or by class, or by number."""
+    names = [hover(name) for name in figure.sample_names or []]
+    plain: Spec = {"color": "@accent", "size": 6, "opacity": 0.55}
+    marked: Spec = {"size": 7, "opacity": 0.8, "line": {"color": "@ink", "width": 0.5}}
+    every, of = np.ones(len(figure.scores), dtype=bool), ""
+    classes = figure.classes()
+    if classes is not None:
+        of = "%{fullData.name}"
+        groups = [
+            (label(each.name), each.rows, {**marked, "color": each.colour, "symbol": symbol})
+            for each, symbol in zip(classes, CLASS_SYMBOLS, strict=False)
+        ]
+    elif figure.y is not None:
+        bar = {"title": {"text": label(figure.y_name)}, "thickness": 10, "outlinewidth": 0}
+        values = [None if value != value else value for value in significant(figure.y)]
+        numbers = {"color": values, "colorscale": COLOUR_SCALE, "showscale": True, "colorbar": bar}
+        groups = [("samples", every, {**marked, **numbers})]
+    else:
+        groups = [("samples", every, plain)]
+    return [
+        {
+            "type": "scatter", "mode": "markers", "name": name,
+            "x": significant(figure.scores[rows, 0]), "y": significant(figure.scores[rows, 1]),
+            "marker": marker,
+            "customdata": [names[place] for place in np.flatnonzero(rows)] if names else [],
+            "hovertemplate": "%{customdata}<br>PC1 %{x:.4g}, PC2 %{y:.4g}<extra>" + of + "</extra>",
+        }
+        for name, rows, marker in groups
+    ]  # fmt: skip
+
+
+def _coloured(figure: BiplotFigure) -> str:
+    """Say what colours mean."""
+    if figure.y is None:
+        return ""
+    if figure.classes() is None:
+        return f" Colours show {one_line(figure.y_name)}."
+    return f" Colours and marks show {one_line(figure.y_name)}."
 
 
 def _part(figure: BiplotFigure) -> str:
@@ -156,17 +196,27 @@ def _arrows(arrows: Arrows, reach: FloatArray, width: int) -> list[Spec]:
 
 def _histogram(figure: BiplotFigure) -> Chart:
     """One component has no plane: how its scores are spread."""
+    classes = figure.classes() if figure.y is not None else None
+    every = np.ones(len(figure.scores), dtype=bool)
+    groups: list[tuple[str, Any, Spec]] = [("samples", every, SOLID)]
+    if classes is not None:
+        line = {"color": "@ink", "width": 0.5}
+        groups = [
+            (label(each.name), each.rows, {"color": each.colour, "line": line}) for each in classes
+        ]
     data: list[Spec] = [
         {
-            "type": "histogram", "x": significant(figure.scores[:, 0]), "marker": SOLID,
-            "hovertemplate": "%{y} samples, PC1 in %{x}<extra></extra>", "name": "samples",
+            "type": "histogram", "x": significant(figure.scores[rows, 0]), "marker": marker,
+            "hovertemplate": "%{y} samples, PC1 in %{x}<extra></extra>", "name": name,
         }
+        for name, rows, marker in groups
     ]  # fmt: skip
     layout = {
         "xaxis": axis(figure.axis_title(0)), "yaxis": axis("samples"), "bargap": 0.04,
-        "showlegend": False,
+        "showlegend": len(data) > 1, "barmode": "stack",
     }  # fmt: skip
-    caption = f"Where the samples lie along the component.{_part(figure)}"
+    coloured = "" if classes is None else _coloured(figure)
+    caption = f"Where the samples lie along the component.{coloured}{_part(figure)}"
     return Chart("biplot", "Samples along the component", caption, data, layout)
 
 
