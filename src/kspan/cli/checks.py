@@ -6,11 +6,11 @@ from kspan.cli.options import Criterion, Estimator
 
 
 def check_numbers(
-    *, share: float, time_limit: float | None, n_jobs: int | None = None,
+    *, share: float | None, time_limit: float | None, n_jobs: int | None = None,
     max_correlation: float | None = None, budget: float | None = None,
 ) -> None:  # fmt: skip
     """Refuse numbers that cannot be meant."""
-    if not 0 < share <= 1:
+    if share is not None and not 0 < share <= 1:
         raise ValueError(f"--share {share:g} must be above 0 and at most 1.")
     if time_limit is not None and not time_limit > 0:
         raise ValueError(f"--time-limit {time_limit:g} must be above 0 seconds.")

@@ -32,14 +32,14 @@ def fit(
         typer.Option(
             "--features", "-k", min=1,
             help="Number of features to choose; in each component, if they have their own "
-            "(--estimator). By default the fewest that keep --share; a fifth of all for "
+            "(--estimator). By default ten for each component, at most half of all; a fifth for "
             "nonnegative and separate; as a penalty has it for orthonormal.",
         ),
     ] = None,
     share: Annotated[
-        float,
-        typer.Option(help="Of what plain PCA explains, to be kept when -k is not given."),
-    ] = 0.9,
+        float | None,
+        typer.Option(help="In the place of -k: the fewest that keep this share of what PCA does."),
+    ] = None,
     estimator: Annotated[
         Estimator,
         typer.Option(
@@ -161,8 +161,8 @@ def fit(
         raise ValueError(f"--include and --exclude need --estimator {Estimator.FEATURES}.")
     if estimator is Estimator.ORTHONORMAL:
         proves = certify or level is not None
-        if n_jobs is not None and not proves and solver != "exact":
-            raise ValueError(f"--jobs is not there for --estimator {estimator} without --certify.")
+        if n_jobs is not None and not any(own.values()):
+            raise ValueError(f"--jobs is not there for --estimator {estimator} without counts.")
         if proves and not any(own.values()):
             raise ValueError(
                 f"--certify with --estimator {estimator} needs -k, --counts or --total."
@@ -251,7 +251,7 @@ def fit(
 
 
 def _estimator(
-    kind: Estimator, n_components: int, k: int | None, *, own: dict[str, Any], share: float,
+    kind: Estimator, n_components: int, k: int | None, *, own: dict[str, Any], share: float | None,
     solver: str | None, include: Any, exclude: Any, rules: dict[str, Any], certify: bool | str,
     n_jobs: int | None, **common: Any,
 ) -> Any:  # fmt: skip
