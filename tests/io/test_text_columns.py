@@ -145,6 +145,20 @@ def test_the_rule(tmp_path, case, lines_before):
     assert table.text_columns == (("b",) if text else ())
 
 
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+@pytest.mark.parametrize("lines_before", [0, 60])
+def test_what_is_wanted_is_not_text(tmp_path, ending, lines_before):
+    path = tmp_path / f"t{ending}"
+    words = pd.array([None] * lines_before + ["x", "y"], "string")
+    frame = pd.DataFrame({"b": np.arange(len(words)), "a": words})
+    frame.to_csv(path, index=False) if ending == ".csv" else frame.to_parquet(path)
+    assert read_table(path).text_columns == ("a",)
+    said = "column 2 'a' has text: 'x' on line" if ending == ".csv" else "'a' .* is not of numbers"
+    with pytest.raises(TableError, match=said):
+        read_table(path, only=["a"])
+    assert read_table(path, only=["b"]).feature_names == ("b",)
+
+
 def test_the_first_column_names_the_rows_if_it_differs(tmp_path):
     path = tmp_path / "t.csv"
     lines = [f"{name},{i}" for i, name in enumerate(["u", "v", "w", "x"])]
@@ -251,6 +265,9 @@ def test_numbers_that_look_like_classes(rng):
         ({"a": a, "classic": three, "b": b}, []),
         ({"a": a, "class": three + 0.5, "b": b}, []),
         ({"a": a, "class": many, "b": b}, []),
+        ({"a": a[:6], "b": b[:6], "class": three[:6]}, [("class", 3)]),
+        ({"a": a[:6], "b": b[:6], "z": three[:6]}, []),
+        ({"a": a[:5], "b": b[:5], "class": three[:5]}, []),
         ({"a": a, "class": ids, "b": b}, []),
         ({"a": a, "class": np.ones(60), "b": b}, []),
         ({"a": many, "b": ids, "c": ids, "z": three}, []),  # counts: all are whole numbers

@@ -69,4 +69,5 @@ def check_sizes(
         return
     for name, number in [("-m", m), *((option, k) for k in ks)]:
         if number > n_features:
-            raise ValueError(f"{name} {number} is more than the {n_features} features of {source}.")
+            there = "one feature" if n_features == 1 else f"{n_features} features"
+            raise ValueError(f"{name} {number} is more than the {there} of {source}.")

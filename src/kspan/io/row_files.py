@@ -116,7 +116,10 @@ class ParquetSource(RowSource):
         for j, field in enumerate(schema):
             if j == place:
                 continue
-            if field.name in aside or not (_is_number(field.type) or self._has_numbers(j, field)):
+            wanted = field.name in only
+            if field.name in aside or not (
+                _is_number(field.type) or self._has_numbers(j, field, wanted=wanted)
+            ):
                 text.append(field.name)
             else:
                 fields.append((j, field))
@@ -150,12 +153,12 @@ class ParquetSource(RowSource):
         cells = self._first_cells(schema.names[0])
         return 0 if len(set(cells)) * 2 > len(cells) else None
 
-    def _has_numbers(self, j: int, field: Any) -> bool:
-        """Return False if a column is text by the rule of `kspan.io.text`; refuse what is neither.
+    def _has_numbers(self, j: int, field: Any, *, wanted: bool) -> bool:
+        """Return False if a column is text by the rule of `text_columns`; refuse what is neither.
 
-        By its first entries, as the others may be many.
+        By its first entries, as the others may be many. What is wanted as numbers is not text.
         """
-        kind = str(field.type)
+        kind = "" if wanted else str(field.type)
         if kind.startswith(("date", "time", "binary", "large_binary")):
             return False
         if kind.startswith(("string", "large_string", "dictionary")):

@@ -77,7 +77,8 @@ def read_bytes(
     if layout.header is not None and not set(only).isdisjoint(names):
         aside = {*aside, *names}.difference(only)
     kept_text = {before + j for j, name in enumerate(names) if name in aside}
-    columns, text = _columns_and_text(path, data, layout, kept_text)
+    wanted = {before + j for j, name in enumerate(names) if name in only}
+    columns, text = _columns_and_text(path, data, layout, kept_text, wanted)
     line_of = partial(_line_of_row, data, layout)
     rows = tuple(columns.pop(0).to_pylist()) if layout.index else None
     if layout.trailing and (last := columns.pop()).null_count < len(last):
@@ -108,9 +109,9 @@ def _readers(path: str, columns: Sequence[tuple[str, Any]]) -> dict[str, Callabl
 
 
 def _columns_and_text(
-    path: str, data: bytes, layout: Layout, aside: Collection[int]
+    path: str, data: bytes, layout: Layout, aside: Collection[int], wanted: Collection[int]
 ) -> tuple[list[Any], frozenset[int]]:
-    """Return the columns below the header, and which of them are text."""
+    """Return the columns below the header, and which are text: all `aside`, none of `wanted`."""
     text, suspects = frozenset(aside), layout.doubtful.difference(aside)
     skipped = frozenset(range(layout.width))  # until columns are known, it is the lines
     try:
@@ -121,6 +122,7 @@ def _columns_and_text(
             suspects = frozenset(range(layout.n_before, last)) - text
             columns = _columns(data, layout, text | suspects)
         every = text | suspects
+        suspects = suspects.difference(wanted)
         text = skipped = text | {j for j in suspects if is_text_column(columns[j])}
         # Again, if some are of numbers: what is wrong with them is found now.
         return (columns if text == every else _columns(data, layout, text)), text
