@@ -96,6 +96,9 @@ from kspan.storage import digest, require_writable
 Factor = tuple[FloatArray, Cones | None]
 Step = Callable[[], None]
 
+# Variances are even when the middle one is this share of the largest.
+EVEN_SHARE = 0.25
+
 # Features up to which all rows of A are read: sweeps take O(nd²).
 LARGEST_ROWS = 30_000
 
@@ -269,6 +272,13 @@ class Prover(ABC):
         wide = self.problem.covariance.is_wide and n_features <= LARGEST_ROWS
         return n_features <= MATRIX_LIMIT or wide
 
+    @property
+    def rows_may_pay(self) -> bool:
+        """Whether row sums may say more than variances do, or are read in no time."""
+        variances = self.problem.covariance.diagonal()[self.choice.features]
+        few = variances.size <= self.budgets.newton_limit
+        return few or bool(np.median(variances) >= EVEN_SHARE * variances.max(initial=0.0))
+
     # --- the search, and witnesses for other numbers of features
 
     def tree(self, max_nodes: int) -> None:
@@ -398,7 +408,7 @@ class RowSparseProver(Prover):
 
     def rows(self, level: str) -> None:
         """Row sums, and the problem on the features they leave."""
-        if not self.reads_rows:
+        if not self.reads_rows or (level == "tight" and not self.rows_may_pay):
             return
         rows = AbsoluteRows.of(self.problem)
         witness = prove_by_rows(self.proof, rows, self.budgets.row_sweeps)
@@ -427,6 +437,8 @@ class RowSparseProver(Prover):
         kept = np.setdiff1d(choice.features, removed)
         if kept.size > self.budgets.narrower * choice.features.size:
             return
+        if level == "tight" and self.split_helped and kept.size > self.budgets.n_inside:
+            return  # relaxing so many takes minutes, and gains little over the split
         rest = rest_of(self.problem, removed)
         if rest is None:
             return

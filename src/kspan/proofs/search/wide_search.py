@@ -29,7 +29,7 @@ features are split into T (relaxed, `cone_relaxation.py`) and R (each one costs 
 Never forms a matrix of all features: it needs A on T and the diagonal.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -219,6 +219,9 @@ def _capped(values: FloatArray, m: int) -> FloatArray:
     return (values >= order[m - 1]).astype(float)
 
 
+# T is small at first, with a few steps to see whether it will do: a step takes |T|³.
+FIRST_INSIDE, FIRST_FACTOR, FIRST_ITER = 250, 4, 40
+
 BOUND_EVERY = 20  # iterations between two evaluations of the bound
 HOPELESS = 0.98  # of the bound so far, that the features outside reach by their variances
 
@@ -230,13 +233,24 @@ def prove_by_split(proof: Proof, budgets: Budgets) -> SplitWitness | None:
     """
     problem = proof.problem
     variances = problem.covariance.diagonal()
-    inside = choose_inside(variances, budgets.n_inside, proof.support, problem.choice)
-    if not says_something(problem, inside, proof.upper):
-        return None
-    split = Split.of(problem, inside)
-    relax = split.relaxation(problem, proof.support)
-    best = split.prove(proof, relax, budgets)
-    proof.improve(placed(relax.z, inside, variances.size))
+    first = max(FIRST_INSIDE, FIRST_FACTOR * problem.choice.size)
+    sizes = [first] * (2 * first <= budgets.n_inside) + [budgets.n_inside]
+    best = None
+    for size in sizes:
+        inside = choose_inside(variances, size, proof.support, problem.choice)
+        if not says_something(problem, inside, proof.upper):
+            continue
+        split = Split.of(problem, inside)
+        relax = split.relaxation(problem, proof.support)
+        if size < sizes[-1]:
+            best = split.prove(proof, relax, replace(budgets, split_iter=FIRST_ITER))
+            if best is not None and split.is_too_small(best, problem):
+                continue
+            # Such steps are cheap enough for more of them.
+            budgets = replace(budgets, split_patience=budgets.split_patience / 2)
+        best = split.prove(proof, relax, budgets) or best
+        proof.improve(placed(relax.z, inside, variances.size))
+        break
     return best
 
 
@@ -270,6 +284,12 @@ class Split:
             nonnegative=problem.nonnegative, start=start,
             near=None if problem.nonnegative else places_in(support, inside),
         )  # fmt: skip
+
+    def is_too_small(self, witness: SplitWitness, problem: Problem) -> bool:
+        """Whether a bound is made of features outside too."""
+        bound = witness.bound(self.known, self.everywhere, problem)
+        best = problem.choice.without_rules().select(bound.scores)
+        return not bool(np.isin(best, self.inside).all())
 
     def prove(self, proof: Proof, relax: ConeRelaxation, budgets: Budgets) -> SplitWitness | None:
         """Lower the bound of a proof by a relaxation; return the best witness, if there is one."""
