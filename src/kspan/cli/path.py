@@ -244,7 +244,7 @@ def _cell(column: str, value: Any) -> str:
         return str(value)
     if column in ("represented", "panel"):
         return f"{value:.1%}"
-    return f"{value:.2%}" if column.startswith(("gap", "share")) else f"{value:.6g}"
+    return f"{value:.2%}" if column.startswith(("gap", "share")) else f"{value:.4g}"
 
 
 def _draw(found: Any, k: int, place: Path) -> None:
