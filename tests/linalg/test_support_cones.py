@@ -249,3 +249,15 @@ def test_a_long_row_with_ties():
     P, x, y = project_support_cones(W, np.ones(1), np.ones(1), 10)
     assert np.ptp(P) <= PRECISION
     assert support_norm_squares(P, 10)[0] == pytest.approx(float(x[0] * y[0]), rel=1e-6)
+
+
+@given(
+    values=st.lists(st.floats(-1e6, 1e6) | st.integers(0, 3).map(float), min_size=1, max_size=120),
+    share=st.floats(0, 1),
+)
+def test_the_largest_come_first_and_nothing_is_lost(values, share):
+    given, count = np.array(values), round(share * len(values))
+    found = given.copy()
+    largest_first(found, count)
+    np.testing.assert_array_equal(found[:count], np.sort(given)[::-1][:count])
+    np.testing.assert_array_equal(np.sort(found), np.sort(given))

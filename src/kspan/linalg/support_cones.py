@@ -87,12 +87,57 @@ def project_largest(
     """
     few = 4 * n_nonzeros + 32
     if 2 * few < sizes.size:
-        place = sizes.size - few
-        a = np.sort(np.partition(sizes, place)[place:])[::-1]
+        largest_first(sizes, few)
+        a = sizes[:few]
         s, u, mu, tau = project_sorted(a, s0, u0, n_nonzeros)
         if mu > 0.0 and a[-1] <= tau * mu:
             return s, u, mu, tau
-    return project_sorted(np.sort(sizes)[::-1], s0, u0, n_nonzeros)
+    largest_first(sizes, sizes.size)
+    return project_sorted(sizes, s0, u0, n_nonzeros)
+
+
+@compiled
+def largest_first(a: FloatArray, count: int) -> None:
+    """Put the largest entries in the first places, falling; the others come in any order.
+
+    Quicksort that leaves alone what need not be sorted. Those of numpy take seconds to compile.
+    """
+    lows, highs = np.empty(64, dtype=np.int64), np.empty(64, dtype=np.int64)
+    lows[0], highs[0], depth = 0, a.size - 1, 1
+    while depth > 0:
+        depth -= 1
+        low, high = lows[depth], highs[depth]
+        while high - low > 12:
+            middle = (low + high) // 2
+            x, y, z = a[low], a[middle], a[high]
+            pivot = max(min(x, y), min(max(x, y), z))
+            i, j = low, high
+            while i <= j:
+                while a[i] > pivot:
+                    i += 1
+                while a[j] < pivot:
+                    j -= 1
+                if i <= j:
+                    a[i], a[j] = a[j], a[i]
+                    i += 1
+                    j -= 1
+            # The larger part waits, so that few ever do; what is beyond the wanted is dropped.
+            if i < count and high - i > j - low:
+                lows[depth], highs[depth] = i, high
+                depth += 1
+                high = j
+            elif i < count:
+                lows[depth], highs[depth] = low, j
+                depth += 1
+                low = i
+            else:
+                high = j
+        for i in range(low + 1, high + 1):
+            value, j = a[i], i - 1
+            while j >= low and a[j] < value:
+                a[j + 1] = a[j]
+                j -= 1
+            a[j + 1] = value
 
 
 @compiled

@@ -24,7 +24,7 @@ EARLY = Budgets(
 )
 
 # Nodes times features, and a gap that a few nodes do not close: of many features, and of few.
-WORK, WIDE_GAP, GAP_OF_FEW = 600, 0.03, 1.0
+WORK, WIDE_GAP, GAP_OF_FEW = 1500, 0.03, 1.0
 
 
 def look_early(
