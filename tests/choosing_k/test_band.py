@@ -178,6 +178,30 @@ def test_a_short_time_limit_is_kept():
     assert_band(path)
 
 
+def test_an_interrupt_ends_the_proofs():
+    def callback(progress):
+        if progress.solver.startswith("proof at k"):
+            raise KeyboardInterrupt
+
+    path = path_of(uneven(), 2, ks=KS, callback=callback)
+    assert path.status == "interrupted"
+    assert len(path.certificates) == 1
+    assert_band(path)
+
+
+@pytest.mark.parametrize("where", ["_along", "free_bounds"])
+def test_an_interrupt_before_the_first_proof_leaves_the_path(monkeypatch, where):
+    def interrupted(*args):
+        monkeypatch.undo()  # the band needs it afterwards
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(band, where, interrupted)
+    path = path_of(uneven(), 2, ks=KS)
+    assert path.status == "interrupted"
+    assert path.certificates == []
+    assert_band(path)
+
+
 def test_a_callback_ends_the_proofs():
     def callback(progress):
         return progress.solver.startswith("proof at k")
