@@ -137,7 +137,7 @@ def test_a_witness_says_more_than_variances(rng, monkeypatch):
         found[0].upper_at(13)
     # The k that is proved reaches at least that far itself.
     _, own = proved_along(A, problems[1:], 3, 25, monkeypatch)
-    assert own[0].reach == 9
+    assert with_path(own[0]).most == own[0].reach == 9
 
 
 def test_a_proof_along_the_way_stops_when_told(rng, monkeypatch):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import kspan.solving as solving
 from kspan import FeatureSparsePCA, FitRecord, RowSparseProblem, as_covariance, solve
-from kspan.problem import RuledChoice
+from kspan.problem import Outlook, RuledChoice
 from kspan.progress import Monitor, Status
 from kspan.proofs import CertificateError
 from kspan.proofs.search.early import LARGEST, look_early
@@ -152,6 +152,24 @@ def test_it_is_asked_once_and_takes_no_random_numbers(monkeypatch):
     np.testing.assert_array_equal(alone.support, with_look.support)
     assert alone.status is with_look.status is Status.COMPLETED
     assert alone.objective == with_look.objective
+
+
+@pytest.mark.parametrize("is_settled", [False, True])
+def test_the_point_that_a_look_finds_is_taken(monkeypatch, is_settled):
+    """The search ends there if nothing is better, and begins there otherwise."""
+    A = random_psd(np.random.default_rng(1), 12, "gaussian")
+    problem = matrix_problem(A, 2, 4)
+    budget = {"n_restarts": 0, "n_kicks": 0, "max_sweeps": 0, "max_iter": 0}
+    best, alike = optimum(problem, A)
+
+    def look(problem, before, **others):
+        assert before.objective < best * (1 - 1e-6)  # else this test says nothing
+        return Outlook(problem.refit(alike[0]), best, is_settled=is_settled, is_led=True)
+
+    monkeypatch.setattr(solving, "look_early", look)
+    solution = solve(problem, random_state=0, **budget)
+    np.testing.assert_array_equal(solution.support, alike[0])
+    assert solution.status is (Status.OPTIMAL if is_settled else Status.COMPLETED)
 
 
 @pytest.mark.parametrize("stops", [KeyboardInterrupt, None], ids=["interrupt", "time"])
