@@ -326,6 +326,89 @@ MUTATIONS = [
         "proofs/check/a_priori.py", "values - off, values + off + unseen, lacking",
         "values + off, values - off, lacking", "tests/proofs/test_a_priori.py",
     ),
+    # --- a look while a search goes on, and proofs of one k after another
+    Mutation(
+        "proofs/search/early.py", "settled = proof.certificate(\"early\").status is Status.OPTIMAL",
+        "settled = True", "tests/proofs/test_early.py",
+    ),
+    Mutation(
+        "proofs/search/early.py", "if not problem.covariance.knows_psd:", "if False:",
+        "tests/covariance/test_indefinite.py::"
+        "test_a_large_matrix_that_nobody_has_asked_about_is_not_bounded_on_the_way",
+    ),
+    Mutation(
+        "solving.py", "return outlook.best.objective <= best.objective * (1 + OPTIMAL_GAP)",
+        "return True", "tests/proofs/test_early.py",
+    ),
+    Mutation(
+        "records/check.py", "need(settled, \"status: 'optimal'", "need(True, \"status: 'optimal'",
+        "tests/proofs/test_early.py",
+    ),
+    Mutation(
+        "solvers/rowsparse/auto.py", "climber.take(outlook.best)", "pass",
+        "tests/proofs/test_early.py",
+    ),
+    Mutation(
+        "proofs/check/witnesses.py", "return min(self.most, choice.largest_size)",
+        "return choice.largest_size", "tests/proofs/test_along.py",
+    ),
+    Mutation(
+        "proofs/check/witnesses.py", "bound = split.bound(known, everywhere, _at(problem, most))",
+        "bound = split.bound(known, everywhere, _at(problem, problem.n_components))",
+        "tests/proofs/test_along.py",
+    ),
+    Mutation(
+        "proofs/check/witnesses.py", "for k in range(fewest, self.most + 1):",
+        "for k in range(fewest, fewest):", "tests/proofs/test_along.py",
+    ),
+    Mutation(
+        "proofs/check/witnesses.py",
+        "possible = is_count(self.most) and fewest <= self.most <= choice.largest_size",
+        "possible = True", "tests/proofs/test_along.py",
+    ),
+    Mutation(
+        "proofs/check/bounds.py",
+        "ky_fan = positive_eigenvalue_sum(0.5 * (M + M.T), m, weight, F.shape[1]) + m * error",
+        "ky_fan = top_eigenvalue_sum(0.5 * (M + M.T), min(m, len(M))) + m * error",
+        "tests/proofs/test_along.py",
+    ),
+    Mutation(
+        "proofs/search/along.py", "max(most, k), known", "most, known",
+        "tests/proofs/test_along.py",
+    ),
+    Mutation(
+        "choosing_k/band.py", "widest = int(np.argmax(gaps))", "widest = int(np.argmin(gaps))",
+        "tests/choosing_k/test_band.py",
+    ),
+    Mutation(
+        "choosing_k/band.py", "while len(found) < MOST_ALONG and", "while",
+        "tests/choosing_k/test_band.py",
+    ),
+    Mutation(
+        "solvers/rowsparse/swaps.py",
+        "self[np.isin(self.out, support) & ~np.isin(self.into, support)]",
+        "self[np.isin(self.out, support)]", "tests/solvers/rowsparse/test_swaps.py",
+    ),
+    Mutation(
+        "solvers/rowsparse/swaps.py", "left = -A[np.ix_(places, places)]",
+        "left = A[np.ix_(places, places)]", "tests/solvers/rowsparse/test_swaps.py",
+    ),
+    Mutation(
+        "problem/choice.py", "sums: FloatArray = scores[:, self.forced].sum(axis=1) +",
+        "sums: FloatArray =", "tests/test_choice.py",
+    ),
+    Mutation(
+        "problem/rules.py", "np.array([row[self.select(row)].sum() for row in scores])",
+        "np.array([self.best_sum(row) for row in scores])", "tests/test_rules.py",
+    ),
+    Mutation(
+        "linalg/eigen.py", "[:, : -m - 1 : -1] * np.float64(factor)",
+        "[:, :m] * np.float64(factor)", "tests/linalg/test_eigen.py",
+    ),
+    Mutation(
+        "choosing_k/smallest.py", "most = max(choice.features.size // 2, choice.size)",
+        "most = choice.features.size", "tests/choosing_k/test_smallest.py",
+    ),
 ]  # fmt: skip
 
 

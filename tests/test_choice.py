@@ -57,6 +57,23 @@ def test_the_best_support_and_its_sum(choice, seed):
 
 
 @examples(250)
+@given(choices(), st.integers(0, 99), st.integers(0, 4))
+def test_the_best_sums_of_many_rows(choice, seed, n_rows):
+    scores = np.array([some_scores(choice, seed + i) for i in range(n_rows)])
+    scores = scores.reshape(n_rows, choice.n_features)
+    every = supports(choice)
+    if not every:
+        return
+    kept = scores.copy()
+    sums = choice.best_sums(scores)
+    assert sums.shape == (n_rows,)
+    np.testing.assert_array_equal(scores, kept)
+    for row, found in zip(scores, sums, strict=True):
+        assert found == max(row[S].sum() for S in every)  # quarters are added up exactly
+        assert found <= choice.best_sum(row) <= found + 1e-12
+
+
+@examples(250)
 @given(choices(), st.integers(0, 99))
 def test_negative_scores_need_not_be_taken_when_fewer_may_be(choice, seed):
     scores = some_scores(choice, seed, least=-0.6)

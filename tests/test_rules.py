@@ -60,6 +60,20 @@ def test_choices_bounds_and_losses(asked, seed):
         assert not choice.forced[i]
 
 
+@examples(200)
+@given(rules(), st.integers(0, 99))
+def test_the_best_sums_are_of_supports_that_keep_the_rules(asked, seed):
+    choice = choice_of(asked)
+    if choice is None:
+        return
+    scores = np.array([some_scores(asked["n_features"], seed + i) for i in range(3)])
+    every = supports(asked)
+    for row, found in zip(scores, choice.best_sums(scores), strict=True):
+        sums = [row[S].sum() for S in every]
+        assert found in sums
+        assert found == row[choice.select(row)].sum() <= max(sums) <= choice.best_sum(row)
+
+
 @examples(300)
 @given(rules(), st.data())
 def test_all_supports_and_objections(asked, data):

@@ -6,13 +6,15 @@ same again, which is what reducing a failure needs.
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 import kspan.estimators.shared_features as shared_features
+import kspan.proofs.search.along as proofs_along
 from benchmarks.soundness import oracle
 from benchmarks.soundness.claims import (
     ORACLE_ERROR,
@@ -20,7 +22,7 @@ from benchmarks.soundness.claims import (
     check_nonnegative,
     check_shared,
 )
-from benchmarks.soundness.problems import SKETCH_ROWS, Case, scratch_file
+from benchmarks.soundness.problems import SKETCH_ROWS, Case, scratch_file, with_data
 from kspan import (
     Certificate,
     ElementSparsePCA,
@@ -38,6 +40,7 @@ from kspan.problem import ElementSparseProblem
 from kspan.progress import Monitor
 from kspan.proofs.search.prover import ProofOptions
 from kspan.proofs.search.tree_state import Budgets
+from kspan.solvers.rowsparse.moves import polish
 from kspan.solving import component_problems, prove_point
 
 LEVELS = ("fast", "tight", "exact")
@@ -227,6 +230,54 @@ def checkpoint(trial: Trial) -> None:
     path.unlink(missing_ok=True)
 
 
+def along(trial: Trial) -> None:
+    """One k after another on one split of the features; features differ in variance at times.
+
+    Without those that are made to differ, few splits say more than the variances.
+    """
+    if trial.rng.random() < 0.6 and not (trial.case.given or trial.case.form != "array"):
+        trial = uneven(trial)
+    problem, rng = trial.problem, trial.rng
+    if problem.choice.features.size < 2:
+        return
+    problem.covariance.ensure_psd()  # bounds rely on it
+    problem.covariance.prepare()
+    sizes = np.arange(problem.choice.size, problem.choice.largest_size + 1)
+    ks = np.unique(np.append(rng.choice(sizes, min(3, sizes.size), replace=False), sizes[0]))
+    problems = [problem.at(int(k)) for k in ks]
+    points = [each.refit(any_support(each, rng)) for each in problems]
+    stop = StopAfter(int(rng.integers(1, 5))) if rng.random() < 0.2 else None
+    steps, inside = proofs_along.ALONG, proofs_along.LEAST_INSIDE
+    try:
+        proofs_along.LEAST_INSIDE = int(rng.integers(1, 6))
+        proofs_along.ALONG = replace(steps, split_iter=int(rng.choice([8, 20, 60])))
+        walk = proofs_along.Along(
+            problems[-1], [point.support for point in points], heuristic=polish,
+            monitor=Monitor("along", stop),
+        )  # fmt: skip
+        for each, point in zip(problems, points, strict=True):
+            certificate = walk.prove(each, point, int(rng.choice(sizes)))
+            check_shared(certificate, each, trial.truth, trial.judge)
+    finally:
+        proofs_along.ALONG, proofs_along.LEAST_INSIDE = steps, inside
+
+
+def uneven(trial: Trial) -> Trial:
+    """Return a trial of the same data with features of uneven variance, of which few matter."""
+    case, rng = trial.case, trial.rng
+    sizes = np.ldexp(1.0, -rng.integers(0, 5, case.d))  # without rounding
+    if scipy.sparse.issparse(case.data) or case.data.dtype.kind != "f" or case.scale:
+        return trial
+    other = Trial(with_data(case, case.data * sizes.astype(case.data.dtype)), trial.seed)
+    other.judge = trial.judge
+    return other
+
+
+def any_support(problem: Any, rng: np.random.Generator) -> Any:
+    """Return a support that nobody thought about."""
+    return problem.choice.select(rng.random(problem.n_features))
+
+
 # --- estimators
 
 
@@ -395,7 +446,7 @@ def quick_threads() -> None:
     import kspan.choosing_k.path as path_module
     import kspan.proofs.search.prover as prover
 
-    for module in (prover, path_module):
+    for module in (prover, path_module, proofs_along):
         if hasattr(module, "one_blas_thread"):
             module.one_blas_thread = nullcontext
 
@@ -422,6 +473,7 @@ HONEST: dict[str, Route] = {
     "stopped": Route(stopped, 6),
     "saved": Route(saved, 6),
     "checkpoint": Route(checkpoint, 3.3),
+    "along": Route(along, 3),
     "FeatureSparsePCA": Route(shared_estimator, 6),
     "partial_fit": Route(partial_fit, 7.5),
     "nonnegative fast": Route(partial(nonnegative_at, level="fast", budgets=Budgets()), 6),

@@ -168,6 +168,7 @@ def run_method(problem: Any, method: AnyMethod, monitor: Monitor, rng: np.random
 def is_settled(problem: RowSparseProblem, support: Index) -> bool:
     """Say whether it can be proved at little cost that no support is better than a given one."""
     best, monitor = problem.refit(np.sort(support)), Monitor("look")
+    problem.covariance.ensure_psd()  # bounds rely on it
     problem.covariance.prepare()
     outlook = look_early(problem, best, heuristic=polish, monitor=monitor)
     if outlook.is_settled:

@@ -19,6 +19,7 @@ from benchmarks.soundness.joint_oracle import JointTruth, Limits, all_patterns, 
 from benchmarks.soundness.joint_routes import JOINT, SHORT, JointTrial, Question, n_patterns
 from benchmarks.soundness.problems import KINDS, Case, draw
 from benchmarks.soundness.routes import Trial
+from kspan.proofs.check.witnesses import SplitPathWitness
 from kspan.proofs.search.tree_state import Budgets
 from tests.oracles import best_by_enumeration, nonnegative_optimum
 
@@ -257,6 +258,22 @@ def test_joint_certificates_hold(rng, route):
     found = [examine(plain_case(rng, m=m, k=3), route, seed=m) for m in (2, 3)]
     assert [judgement.wrong for judgement in found] == [[], []]
     assert sum(judgement.certificates for judgement in found) >= 2
+
+
+def test_proofs_along_a_split_are_tried(rng, monkeypatch):
+    """Small as the problems are, some splits say more than variances; a lie is found out."""
+    cases = [replace(plain_case(rng, m=1, k=2), data=rng.standard_normal((20, 7))) for _ in "abc"]
+    found = [examine(case, "along", seed) for case in cases for seed in range(5)]
+    assert [judgement.wrong for judgement in found] == [[]] * 15
+    assert sum(judgement.certificates for judgement in found) >= 40
+    assert sum(judgement.values for judgement in found) >= 120
+    honest = SplitPathWitness.upper_at
+    monkeypatch.setattr(
+        SplitPathWitness, "upper_at", lambda self, choice, k: 0.6 * honest(self, choice, k)
+    )
+    judged = [examine(case, "along", seed) for case in cases for seed in range(5)]
+    claims = {claim for judgement in judged for claim, _ in judgement.wrong}
+    assert "upper_at" in claims
 
 
 def test_what_a_route_raises_is_judged(rng, monkeypatch):

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kspan import RowSparseProblem, as_covariance, solve
-from kspan.choosing_k.smallest import QuickSolver, smallest_support
+from kspan.choosing_k.smallest import READABLE, QuickSolver, readable_size, smallest_support
+from kspan.problem import Choice, RuledChoice
 from kspan.progress import Monitor, Status
 from tests.oracles import random_covariance
 
@@ -97,3 +98,40 @@ def test_an_interrupt_while_guessing_gives_what_is_there(rng, monkeypatch):
     )  # fmt: skip
     assert solution.status is Status.INTERRUPTED
     assert solution.support.size == problem.n_features_to_select
+
+
+@given(st.data(), st.integers(1, 60), st.integers(1, 4))
+def test_a_readable_size_is_possible_and_at_most_half(data, d, m):
+    m = min(m, d)
+    include = data.draw(st.sets(st.integers(0, d - 1), max_size=min(d, 6)))
+    exclude = data.draw(st.sets(st.integers(0, d - 1), max_size=6)) - include
+    fewest = max(m, len(include))
+    if d - len(exclude) < fewest:
+        exclude = set()
+    choice = Choice.of(d, fewest, sorted(include), sorted(exclude))
+    size = readable_size(choice, m)
+    assert type(size) is int
+    Choice.of(d, size, sorted(include), sorted(exclude))  # raises if there is no such support
+    assert m <= size
+    n_allowed = d - len(exclude)
+    assert size == max(min(READABLE * m, n_allowed // 2), fewest)
+
+
+@pytest.mark.parametrize(
+    ("d", "m", "include", "exclude", "size"),
+    [
+        (1000, 1, 0, 0, 10), (1000, 3, 0, 0, 30), (13, 2, 0, 0, 6), (4, 3, 0, 0, 3),
+        (100, 1, 15, 0, 15), (100, 2, 0, 70, 15), (2, 2, 0, 0, 2), (1, 1, 0, 0, 1),
+    ],
+)  # fmt: skip
+def test_readable_sizes(d, m, include, exclude, size):
+    out = range(d - exclude, d)
+    choice = Choice.of(d, max(m, include), list(range(include)), list(out))
+    assert readable_size(choice, m) == size
+
+
+def test_rules_leave_fewer_features_to_read():
+    """Three groups, one feature of each."""
+    groups = ["a", "b", "c"] * 20
+    choice = RuledChoice.of(60, None, groups=groups, max_per_group=1, least=1)
+    assert readable_size(choice.resized(1), 1) == choice.most_features == 3

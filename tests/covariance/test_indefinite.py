@@ -161,3 +161,26 @@ def test_large_matrices_are_settled_when_it_matters():
     assert model.certificate_.upper >= model.objective_
     with pytest.raises(ValueError, match=WARNING):
         model.set_params(psd="raise").fit(A)
+
+
+def test_a_large_matrix_that_nobody_has_asked_about_is_not_bounded_on_the_way():
+    """Its negative eigenvalues are called rounding, and none has looked for them: no bound holds.
+
+    The k largest variances are then below what k features explain, and a search that takes a look
+    from above must not be told so.
+    """
+    d = 1100
+    A = np.full((d, d), 1 + 1e-9)
+    np.fill_diagonal(A, 1.0)
+    sizes = np.random.default_rng(0).uniform(0.5, 2, d)
+    covariance = as_covariance(A * np.outer(sizes, sizes), kind="covariance")
+    problem = RowSparseProblem(covariance, 1, 4)
+    assert not covariance.knows_psd
+    solution = solve(problem, random_state=0, n_restarts=2, n_kicks=0)
+    assert solution.status is Status.COMPLETED
+    np.testing.assert_array_equal(solution.support, np.sort(np.argsort(-sizes)[:4]))
+    inside = covariance.restrict(np.arange(6))
+    assert not inside.knows_psd
+    inside.ensure_psd()
+    assert inside.knows_psd
+    assert as_covariance(A[:6, :6], kind="covariance").knows_psd

@@ -8,6 +8,7 @@ from kspan.linalg.eigen import (
     lapack,
     leading_dense,
     leading_stack,
+    leading_values,
     power_of_two,
 )
 from kspan.linalg.projections import project_fantope
@@ -100,6 +101,21 @@ def test_a_stack_is_solved_like_its_members(rng):
         for matrix, some, basis in zip(stack, values, vectors, strict=True):
             np.testing.assert_allclose(some, np.linalg.eigvalsh(matrix)[:-3:-1] * scale, rtol=1e-10)
             np.testing.assert_allclose(basis.T @ basis, np.eye(2), atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-200, 1.0, 1e200])
+def test_values_alone_are_those_of_the_pairs(rng, scale):
+    F = rng.standard_normal((5, 6, 3))
+    stack = np.concatenate([F @ F.swapaxes(1, 2), [np.eye(6)], [np.zeros((6, 6))]])
+    for m in (1, 2, 6):
+        values = leading_values(stack * scale, m)
+        assert values.shape == (7, m)
+        assert (np.diff(values, axis=1) <= 0).all()
+        for matrix, some in zip(stack * scale, values, strict=True):
+            unit = power_of_two(scale)
+            wanted = np.linalg.eigvalsh(matrix / unit)[: -m - 1 : -1] * unit
+            np.testing.assert_allclose(some, wanted, rtol=1e-12, atol=1e-13 * scale + 5e-324)
+    assert leading_values(stack[:0], 2).shape == (0, 2)
 
 
 @pytest.mark.parametrize("breaks", ["not", "short", "error"])

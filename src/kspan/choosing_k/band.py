@@ -176,7 +176,9 @@ def certify_some(
     certificates: list[Certificate] = []
     stopped, done = None, sorted(best)
     if certify_at is None and not everywhere:
-        along = _along(problem_at, best, level, monitor)
+        along = None
+        with monitor.interruptible():
+            along = _along(problem_at, best, level, monitor)
         if along is not None:
             return _certify_along(along, problem_at, best, monitor)
         level = _affordable(problem_at(done[-1]), level)
@@ -228,7 +230,18 @@ def _certify_along(
     along: Along, problem_at: ProblemAt, best: dict[int, Candidate], monitor: Monitor
 ) -> tuple[list[Certificate], Status | None]:
     """Prove at a few k, then where the band is widest, until it is narrow."""
-    ks, found = sorted(best), dict[int, Certificate]()
+    found: dict[int, Certificate] = {}
+    with monitor.interruptible():
+        _prove_along(along, problem_at, best, found, monitor)
+    return [found[k] for k in sorted(found)], monitor.stopped
+
+
+def _prove_along(
+    along: Along, problem_at: ProblemAt, best: dict[int, Candidate],
+    found: dict[int, Certificate], monitor: Monitor,
+) -> None:  # fmt: skip
+    """Put certificates into `found`."""
+    ks = sorted(best)
     last = problem_at(ks[-1])
     last.covariance.ensure_psd()  # bounds rely on it
     free = free_bounds([problem_at(k) for k in ks])
@@ -256,4 +269,3 @@ def _certify_along(
             break
         k = ks[widest]
         prove(k, min((other for other in found if other > k), default=ks[-1]))
-    return [found[k] for k in sorted(found)], monitor.stopped

@@ -105,6 +105,11 @@ class DerivedCovariance(Covariance):
         """Prepare what it is made from."""
         self.base.prepare()
 
+    @property
+    def knows_psd(self) -> bool:
+        """Whether it is known of what it is made from."""
+        return self.base.knows_psd
+
     def ensure_psd(self) -> None:
         """Make sure of what it is made from."""
         self.base.ensure_psd()

@@ -75,6 +75,11 @@ class Covariance(ABC):
     indefiniteness: float = 0.0
     _pairs: EigenPairs | None = None
 
+    @property
+    def knows_psd(self) -> bool:
+        """Whether A is known to be PSD up to `psd_slack`; if it is not, `ensure_psd` finds out."""
+        return True
+
     @abstractmethod
     def diagonal(self) -> FloatArray:
         """Return the variances of the features, exactly zero for constant ones."""

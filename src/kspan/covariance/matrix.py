@@ -161,6 +161,11 @@ class DenseCovariance(Covariance):
         self._slack[~self.A.any(axis=1)] = 0.0
         self._is_psd = True
 
+    @property
+    def knows_psd(self) -> bool:
+        """See `Covariance.knows_psd`."""
+        return self._is_psd
+
     def psd_slack(self) -> FloatArray:
         """See `Covariance.psd_slack`: what `ensure_psd` has left open."""
         return self._slack

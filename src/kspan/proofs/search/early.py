@@ -9,6 +9,8 @@ no witness is kept.
 
 from dataclasses import replace
 
+import numpy as np
+
 from kspan.problem import Candidate, Outlook, RowSparseProblem
 from kspan.progress import Monitor, Status
 from kspan.proofs.search.proof import Heuristic, Proof
@@ -39,6 +41,8 @@ def look_early(
     heuristic : see `kspan.proofs.search.prover.prove`
     monitor : asked whether to stop; what is done reports nothing to it
     """
+    if not problem.covariance.knows_psd:  # bounds rely on it, and to find out is no look
+        return Outlook(best, np.inf, is_settled=False, is_led=False)
     proof = Proof(problem, best, monitor.inner(quiet=True), heuristic)
     size = max(problem.choice.features.size, 1)
     budgets = replace(EARLY, max_nodes=1 + WORK // size, hopeless=max(WIDE_GAP, GAP_OF_FEW / size))
