@@ -7,6 +7,7 @@ repository as the code host shows them; `_turn_links` turns these links into lin
 
 import re
 import shutil
+import sys
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -19,6 +20,7 @@ import kspan
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 GENERATED = HERE / "generated"
+sys.path.insert(0, str(HERE))  # for mathml.py
 
 project = "kspan"
 author = "The kspan developers"
@@ -29,7 +31,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "mathml",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]
@@ -46,6 +48,8 @@ suppress_warnings = ["config.cache"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 
+html_math_renderer = "mathml"
+
 autosummary_generate = True
 autodoc_typehints = "none"
 autodoc_member_order = "groupwise"
@@ -53,13 +57,13 @@ numpydoc_show_class_members = False
 toc_object_entries_show_parents = "hide"
 
 html_theme = "pydata_sphinx_theme"
-html_title = "kspan"
+html_title = f"kspan {release}"
 html_static_path = ["_static"]
 html_css_files = ["kspan.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
-    "logo": {"text": "kspan"},
+    "logo": {"text": f"kspan {release}"},
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
     "header_links_before_dropdown": 6,

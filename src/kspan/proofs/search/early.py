@@ -2,7 +2,7 @@
 
 Of small problems the relaxation costs as much as a few starts of a heuristic. Its rounded
 selection is a good start itself, and often it settles the problem. So a search asks for one look
-(`kspan.problem.Look`): closed forms, then a tree of a few nodes with relaxations that are
+(``kspan.problem.Look``): closed forms, then a tree of a few nodes with relaxations that are
 given up where the gap stays wide. What that proves is proved as rigorously as a certificate is, but
 no witness is kept.
 """

@@ -2,7 +2,7 @@ r"""The relaxation of a node of teams: that of each team, and what binds them to
 
 .. math::
     \max \sum_q ⟨A, P_q⟩ \quad\text{over}\quad P_q \text{ of team } q \text{ as in }
-    \texttt{cone\_relaxation},\quad \sum_q P_q ⪯ Diag(w), \quad \sum_q z_q \le 1
+    \texttt{cone_relaxation},\quad \sum_q P_q ⪯ Diag(w), \quad \sum_q z_q \le 1
     \text{ (disjoint)}, \quad \sum_{q,i} z_{qi} \le K \text{ (a total)}
 
 P_q is the sum of the projectors of a team's c components and z_q says how many of them have a
