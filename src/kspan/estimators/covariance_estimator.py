@@ -30,7 +30,7 @@ from kspan.solvers.method import AnyMethod, Method
 from kspan.solvers.registry import as_method, methods_for
 
 # Entries of `solver_options` that are about the proof.
-PROOF_OPTIONS = ("checkpoint", "checkpoint_every", "k_grid")
+PROOF_OPTIONS = ("checkpoint", "checkpoint_every", "k_grid", "budgets")
 
 
 def common_constraints(*problems: type) -> dict[str, list[Any]]:
