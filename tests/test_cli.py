@@ -930,3 +930,9 @@ def test_a_record_with_a_flipped_bit_is_refused_or_right(tmp_path, wine_csv):
         result = run("verify", bad, wine_csv)
         assert result.exit_code in (0, 1, 2)
         assert result.exit_code == 0 or isinstance(result.exception, SystemExit), result.exception
+
+
+def test_the_help_of_fit_says_what_exact_cannot_do():
+    said = " ".join(re.sub(r"[│╭╮╰╯─]", " ", run("fit", "--help").output).split())
+    assert "searches until the optimum is proved" in said
+    assert "with several components on more than 2500 features" in said.lower()
