@@ -87,8 +87,8 @@ class FeatureSparsePCA(SparseProjection, FeatureSparseEstimator):
         Answer and proof do not depend on it.
     solver_options : dict, optional
         More options of a solver that is named, the fields of its class, such as ``n_restarts`` of
-        "auto". And of the proof: ``checkpoint``, ``checkpoint_every``, ``k_grid``, ``budgets``
-        (see `kspan.certify`).
+        "auto". And of the proof: ``checkpoint``, ``checkpoint_every``, ``k_grid`` (see
+        `kspan.certify`).
     time_limit : float, optional
         Seconds after which the best answer so far is returned. Without it the same
         `random_state` gives the same answer.
