@@ -25,7 +25,7 @@ from benchmarks.soundness import counts
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-README, DOCS = ROOT / "README.md", ROOT / "docs"
+DOCS = ROOT / "docs"
 
 
 def result(name: str) -> Any:
@@ -48,8 +48,10 @@ def texts() -> dict[tuple[Path, str], str]:
         **{
             (growth.PAGE, mark): text for mark, text in growth.texts(result("scale/growth")).items()
         },
-        (README, "pca_price.json"): pca_price.glance(result("peers/pca_price")["rows"]),
-        (README, "race.json"): race.glance(raced),
+        (DOCS / "scaling.md", "pca_price.json"): pca_price.glance(
+            result("peers/pca_price")["rows"]
+        ),
+        (DOCS / "race.md", "race.json: at a glance"): race.glance(raced),
         (DOCS / "race.md", "race.json"): race.summary(raced),
         (DOCS / "which_question.md", "represent.json"): (
             f"{represent.summary(told)}\n\n{represent.outcome(told)}"

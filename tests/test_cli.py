@@ -4,11 +4,13 @@ import gzip
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 import zipfile
+from dataclasses import replace
 
 import h5py
 import numpy as np
@@ -399,18 +401,96 @@ def test_datasets_are_listed_and_written(tmp_path, monkeypatch):
     assert run("datasets", "nonsense").exit_code == 2
 
 
-def test_the_demo_shows_features_rivals_and_time():
+def test_the_demo_shows_features_rivals_and_proof(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     result = run("demo", "-m", "2", "-k", "6")
     assert result.exit_code == 0
     assert result.output.count("pixel_") == 6
-    for word in ("plain PCA", "kspan", "highest variances", "Fitted in"):
-        assert word in result.output
+    said = " ".join(result.output.split())
+    for words in ("plain PCA", "kspan", "highest variances", "74,974,368 ways"):
+        assert words in said
+    assert "proved: no other 6 pixels explain more The record" in said
     numbers = {
         line.split("│")[1].strip(): float(line.split("│")[3])
         for line in result.output.splitlines()
         if "%" in line
     }
     assert numbers["highest variances"] <= numbers["kspan"] <= numbers["plain PCA"]
+
+
+def test_the_demo_leaves_a_record_that_holds(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):  # the second one takes the place of the first
+        said = run("demo", "-m", "2", "-k", "6").output
+        assert [place.name for place in tmp_path.iterdir()] == ["kspan-demo.kspan"]
+    assert "verified from the data alone: kspan-demo.kspan" in " ".join(said.split())
+    asked = re.search(r"kspan (verify kspan-demo.kspan digits)", said)[1]
+    again = run(*asked.split())
+    assert again.exit_code == 0, again.output
+    assert "nothing is claimed" not in again.output
+
+
+@pytest.mark.parametrize("found", ["a file", "a link", "a folder", "another record"])
+def test_the_demo_never_overwrites_what_is_not_its_own(found, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    place, other = tmp_path / "kspan-demo.kspan", tmp_path / "other"
+    if found == "a file":
+        place.write_text("mine")
+    elif found == "a link":
+        place.symlink_to(other)
+    elif found == "a folder":
+        place.mkdir()
+    else:
+        run("fit", "wine", "-k", 3, "--out", place)
+    before = place.read_bytes() if place.is_file() else None
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    said = run("demo", "-m", "2", "-k", "6")
+    assert said.exit_code == 0, said.output
+    assert before is None or place.read_bytes() == before
+    assert not other.exists()
+    (written,) = tmp_path.glob("kspan-*/kspan-demo.kspan")
+    assert FitRecord.load(written).source == "kspan demo"
+    assert str(written) in said.output
+
+
+def test_where_nothing_can_be_written_the_demo_uses_a_temporary_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    save = FitRecord.save
+
+    def refuse(record, place):
+        if os.path.dirname(place) == "":
+            raise PermissionError(13, "Permission denied", str(place))
+        save(record, place)
+
+    monkeypatch.setattr(FitRecord, "save", refuse)
+    assert run("demo", "-m", "2", "-k", "6").exit_code == 0
+    assert list(tmp_path.glob("kspan-*/kspan-demo.kspan"))
+
+
+def test_what_the_demo_says_is_what_is_proved():
+    from kspan.demo import run_demo
+    from kspan.progress import Status
+
+    result = run_demo(2, 6)
+    (proof,) = result.record.certificates
+    assert proof.status is Status.OPTIMAL
+
+    def said(*proofs):
+        return replace(result, record=replace(result.record, certificates=list(proofs))).proved
+
+    wide = replace(proof, upper=1.03001 * proof.lower, status=Status.TIME_LIMIT)
+    assert said(wide) == "proved: other 6 pixels explain at most 3.01% more"
+    assert said().startswith("nothing is proved")
+
+
+def test_the_demo_needs_no_compiler(tmp_path):
+    """It takes seconds, and the first one who runs the demo has nothing compiled."""
+    empty = tmp_path / "cache"
+    found = command("demo", cwd=tmp_path, env={**os.environ, "NUMBA_CACHE_DIR": str(empty)})
+    assert found.returncode == 0, found.stderr
+    assert "proved: no other 16 pixels explain more" in found.stdout
+    assert not empty.exists() or not [place for place in empty.rglob("*") if place.is_file()]
 
 
 def test_version():
@@ -850,3 +930,9 @@ def test_a_record_with_a_flipped_bit_is_refused_or_right(tmp_path, wine_csv):
         result = run("verify", bad, wine_csv)
         assert result.exit_code in (0, 1, 2)
         assert result.exit_code == 0 or isinstance(result.exception, SystemExit), result.exception
+
+
+def test_the_help_of_fit_says_what_exact_cannot_do():
+    said = " ".join(re.sub(r"[│╭╮╰╯─]", " ", run("fit", "--help").output).split())
+    assert "searches until the optimum is proved" in said
+    assert "with several components on more than 2500 features" in said.lower()

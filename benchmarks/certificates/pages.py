@@ -13,6 +13,7 @@ from benchmarks.measure import fill
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 README, PAGE = ROOT / "README.md", ROOT / "docs" / "certificates.md"
+METHODS = ROOT / "docs" / "methods.md"
 HOW_GOOD = ROOT / "benchmarks" / "papers" / "fspca" / "how_good.json"
 FIGURE = ROOT / "docs" / "images" / "gap_against_time.png"
 
@@ -85,7 +86,7 @@ def outcome(row: dict[str, Any]) -> str:
 
 
 def together() -> str:
-    """Return README's sentences about orthonormal components."""
+    """Return the sentences of docs/methods.md about orthonormal components."""
     rows = [r for r in rows_of("joint") if r["r"] <= 3 and r["d"] <= 500]
     large = [r for r in rows if r["d"] >= 100]
     words = (
@@ -214,7 +215,7 @@ def texts() -> dict[tuple[Path, str], str]:
         (PAGE, "joint.json"): joint(rows_of("joint")),
         (PAGE, "telling.json"): telling(rows_of("telling")),
         (README, "certificates"): glance(),
-        (README, "joint.json"): together(),
+        (METHODS, "joint.json"): together(),
     }
 
 

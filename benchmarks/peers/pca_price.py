@@ -20,7 +20,7 @@ from kspan import FeatureSparsePCA
 from kspan.datasets import load_dataset, make_planted
 
 HERE = Path(__file__).parent
-README = HERE.parents[1] / "README.md"
+PAGE = HERE.parents[1] / "docs" / "scaling.md"
 ROUNDS = 9
 ONE_THREAD = ", one thread"
 
@@ -161,7 +161,7 @@ needs no Gram matrix. "BLAS threads" is what both had; kspan's passes over dense
 threads of its own in their place, and its products with sparse data one.
 """
     write(HERE, "pca_price", "What sparsity costs: kspan's IPU beside plain PCA", rows, notes)
-    fill(README, "pca_price.json", glance(rows))
+    fill(PAGE, "pca_price.json", glance(rows))
     print((HERE / "pca_price.md").read_text())
 
 
@@ -169,7 +169,7 @@ PEERS = {"PCA": '`PCA(svd_solver="randomized")`', "eigsh": "one `eigsh(A, 10)`"}
 
 
 def glance(rows: list[dict[str, Any]]) -> str:
-    """Return the table of README, and the sentence below it."""
+    """Return the table of docs/scaling.md, and the sentence below it."""
     lines = [
         "| data | against | time, theirs = 1 | features, ours / theirs |",
         "|---|---|---|---|",

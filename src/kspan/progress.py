@@ -49,7 +49,7 @@ _ADVICE = {
         "The callback asked to stop; this is the best answer so far, and all bounds hold."
     ),
     Status.OPTIMAL: "No choice of features is better (up to 1e-6 of its value).",
-    Status.BOUNDED: ("A gap is left; a higher level, up to 'exact', or more time may close it."),
+    Status.BOUNDED: "A gap is left; the certificate's advice says what may close it.",
 }
 
 # From worst to best.

@@ -346,3 +346,12 @@ def test_an_interrupt_before_anything_is_found_leaves_single_features(monkeypatc
 def test_what_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
         sparsity_path(np.diag([1.0, 2.0, 3.0, 4.0]), covariance="precomputed", **options)
+
+
+def test_certified_is_up_to_the_last_proof_of_all_components():
+    X = load_wine().data
+    path = sparsity_path(X, 2, estimator="orthonormal", scale=True, random_state=0)
+    assert path.certified.any()
+    assert not path.certified[path.k > path.proved_at.max()].any()
+    apart = sparsity_path(X, 2, estimator="separate", ks=[2, 4], scale=True, random_state=0)
+    assert not apart.certified.any()

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -6,11 +7,20 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from sklearn.datasets import load_breast_cancer, load_wine
 
-from kspan import FeatureSparsePCA, RowSparseProblem, as_covariance, solve, sparsity_path, verify
+from kspan import (
+    FeatureSparsePCA,
+    Panel,
+    RowSparseProblem,
+    as_covariance,
+    solve,
+    sparsity_path,
+    verify,
+)
 from kspan.choosing_k import SparsityPath
-from kspan.choosing_k.band import checked
+from kspan.choosing_k.band import checked, free_bounds, least_of_more, upper_band
 from kspan.choosing_k.path import grid_between
 from kspan.proofs import CertificateError
 from tests.effort import examples
@@ -330,3 +340,48 @@ def test_what_every_k_tells_is_that_of_a_fit(shape, tmp_path):
     back = SparsityPath.load(tmp_path / "path")
     np.testing.assert_array_equal(back.panel, path.panel)
     assert list(back.columns())[3:5] == ["represented", "panel"]
+
+
+@pytest.mark.parametrize("certify", [False, "fast", True])
+def test_certified_says_where_a_certificate_is_what_bounds(certify):
+    X = load_wine().data
+    problem = RowSparseProblem(as_covariance(X, scale=True), 2, 5)
+    path = sparsity_path(X, 2, scale=True, random_state=0, certify=certify)
+    free = least_of_more(free_bounds([problem.at(k) for k in path.k.tolist()]))
+    assert_allclose(path.upper[~path.certified], free[~path.certified], rtol=1e-9)
+    assert (path.upper <= free * (1 + 1e-9)).all()
+    below = path.upper < free * (1 - 1e-9)
+    assert path.certified[below].all()
+    assert below.any() == bool(certify)
+
+
+def test_a_certificate_counts_as_far_as_it_reaches():
+    X = load_wine().data
+    problem = RowSparseProblem(as_covariance(X, scale=True), 2, 5)
+    path = sparsity_path(X, 2, scale=True, random_state=0)
+    (proof,) = sparsity_path(X, 2, ks=[5], scale=True, random_state=0).certificates
+    alone = replace(proof, path=[], digest="")  # it says nothing about more features
+    ks = path.k.tolist()
+    free = free_bounds([problem.at(k) for k in ks])
+    with_it = replace(path, certificates=[alone], upper=upper_band(problem, ks, [alone], free))
+    assert with_it.certified.tolist() == [k <= 5 and proof.upper <= free[k - 2] for k in ks]
+    assert with_it.certified.any()
+
+
+def test_what_variances_and_eigenvalues_say_is_not_called_certified():
+    X = load_breast_cancer().data
+    asked = {"ks": [3, 6, 9], "scale": True, "random_state": 0}
+    unproved = sparsity_path(X, 3, certify=False, **asked)
+    fast = sparsity_path(X, 3, certify="fast", **asked)
+    assert {proof.method for proof in fast.certificates} == {"trace"}
+    assert not unproved.certified.any()
+    assert not fast.certified.any()
+
+
+def test_certified_under_rules_and_about_what_is_told():
+    X = load_wine().data
+    panel = Panel(costs=np.ones(13), budget=4.0)
+    few = sparsity_path(X, 2, scale=True, random_state=0, panel=panel)
+    assert few.certified.any()
+    told = sparsity_path(X, 2, scale=True, random_state=0, criterion="represent", ks=[2, 5, 13])
+    assert told.certified[:2].all()

@@ -165,3 +165,9 @@ def test_a_covariance_in_the_place_of_its_data(X):
     assert one.score(X) == other.score(X)
     with pytest.raises(ValueError, match="not standardised"):
         FeatureSparsePCA(2, 5, scale=True).fit(as_covariance(X))
+
+
+def test_budgets_of_a_proof_are_budgets():
+    pca = FeatureSparsePCA(2, 4, certify="exact", solver_options={"budgets": 7})
+    with pytest.raises(ValueError, match="budgets must be a Budgets, got 7"):
+        pca.fit(np.random.default_rng(0).normal(size=(20, 8)))

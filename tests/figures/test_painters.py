@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from kspan.figures import PathFigure
 from kspan.figures.appearance import DARK, LIGHT
 from kspan.plotting import (
     BiplotDisplay,
@@ -21,6 +22,7 @@ from kspan.plotting import (
 )
 from kspan.plotting.display import label
 from kspan.report.charts import charts
+from kspan.report.charts import path as path_chart
 from kspan.report.wording import hover
 from tests.report import samples
 
@@ -108,6 +110,48 @@ def test_path(factor):
     assert mark["x"] == list(display.chosen_.get_xdata())
     assert_allclose(mark["y"], display.chosen_.get_ydata(), **CLOSE)
     assert made.layout["xaxis"].get("type", "linear") == display.ax_.get_xscale()
+
+
+@pytest.mark.parametrize(
+    ("certified", "stretches"),
+    [
+        ([True] * 5, []),
+        ([False] * 5, [(3, 12)]),
+        ([True, True, False, True, True], [(4, 7)]),
+        ([False, True, True, True, False], [(3, 4), (11, 12)]),
+    ],
+)
+def test_stretches_without_a_certificate(certified, stretches):
+    numbers = {
+        "k": [3, 4, 6, 11, 12], "objective": [1, 2, 3, 4, 5], "full": 6.0,
+        "upper": [1.5, 2.5, 3.5, 5, 5.5], "certified": certified,
+    }  # fmt: skip
+    display, made = PathDisplay(**numbers).plot(), path_chart(PathFigure(**numbers))
+    drawn = [part.get_paths()[0].vertices for part in display.uncertified_]
+    assert [(part[:, 0].min(), part[:, 0].max()) for part in drawn] == stretches
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    says = "bounded by variances and eigenvalues only"
+    assert legend.count(says) == bool(stretches)
+    assert ("hatched" in made.caption) == bool(stretches)
+    if not stretches:
+        assert all(each["name"] != says for each in made.data)
+        return
+    marked = trace(made, says)
+    points = np.array([(np.nan, np.nan) if x is None else (x, y) for x, y in
+                       zip(marked["x"], marked["y"], strict=True)])  # fmt: skip
+    parts = np.split(points, np.flatnonzero(np.isnan(points[:, 0])))
+    for shown, corners in zip(parts, drawn, strict=True):
+        shown = shown[~np.isnan(shown[:, 0])]
+        assert_allclose(
+            *(np.unique(each.round(5), axis=0) for each in (shown, corners)), **CLOSE
+        )  # fmt: skip
+
+
+def test_a_path_says_which_of_it_is_certified():
+    path = samples.cancer().path
+    assert PathFigure.from_path(path).certified.tolist() == path.certified.tolist()
+    apart = samples.with_own_path("nonnegative").path
+    assert PathFigure.from_path(apart).uncertified == []
 
 
 @EVERY

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kspan.linalg.support_cones import project_support_cones
+from kspan.linalg.support_cones import largest_first, project_support_cones
 from tests.effort import examples
 
 seeds = st.integers(0, 2**32 - 1)

@@ -90,10 +90,40 @@ def test_where_no_search_is_possible_the_advice_says_so():
     X = standardised("weak", 12, 30, np.random.default_rng(0))
     problem = RowSparseProblem(as_covariance(X, scale=True), 2, 4)
     budgets = Budgets(dense_limit=5, n_inside=4)
-    assert "a higher level" in prove(problem, "tight", budgets=budgets).advice
+    assert "'exact' searches on" in prove(problem, "tight", budgets=budgets).advice
     certificate = prove(problem, "exact", budgets=budgets)
     assert certificate.status.value == "bounded"
     assert "More time would not help" in certificate.advice
+    assert "one component, or features that are not scaled" in certificate.advice
+
+
+@pytest.mark.parametrize(
+    ("m", "d", "scale", "level", "words"),
+    [
+        (2, 2600, True, "fast", "'tight' has a better bound"),
+        (2, 2600, True, "tight", "'exact' could do no more"),
+        (2, 2600, False, "tight", "'exact' searches on, among the features"),
+        (1, 2600, True, "tight", "'exact' searches on, among the features"),
+        (2, 2600, True, "exact", "More time would not help"),
+    ],
+)
+def test_the_advice_is_what_can_be_done(m, d, scale, level, words):
+    """Whoever follows it gets on: the certificate knows its level, its features and its bound."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, d)) * np.where(scale, 1.0, np.geomspace(10, 0.1, d))
+    problem = RowSparseProblem(as_covariance(X, scale=scale), m, 8)
+    certificate = prove(problem, level, budgets=Budgets(n_inside=40, split_iter=2, sample_iter=2))
+    assert certificate.status.value == "bounded"
+    assert words in certificate.advice
+    if level == "tight" and scale and m > 1:
+        for word in ("one component", "fewer candidate features (exclude)", "not scaled"):
+            assert word in certificate.advice
+
+
+def test_with_fewer_features_tight_advises_to_search_on():
+    X = np.random.default_rng(0).normal(size=(60, 30))
+    certificate = prove(RowSparseProblem(as_covariance(X, scale=True), 2, 8), "tight")
+    assert certificate.advice == "A gap is left; 'exact' searches on."
 
 
 def test_a_proof_keeps_only_the_cones_it_refers_to():

@@ -2,7 +2,7 @@
 
 Run: ``python -m benchmarks.peers.race``. Needs KSPAN_DATA, an index that pip can install from,
 and matplotlib. Environments are made on the first run, under ``--cache``. Writes race.json,
-race.md and race.png beside this file, and the tables in docs/race.md and README; ``--draw`` only
+race.md and race.png beside this file, and the tables in docs/race.md; ``--draw`` only
 makes these again, and ``--sets digits colon`` runs some sets anew and keeps the rest of race.json.
 """
 
@@ -22,7 +22,6 @@ from benchmarks.peers.race.table import glance, markdown, summary
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[2] / "docs" / "race.md"
-README = HERE.parents[2] / "README.md"
 
 
 def write(record: dict[str, Any]) -> None:
@@ -30,7 +29,7 @@ def write(record: dict[str, Any]) -> None:
     (HERE / "race.md").write_text(markdown(record))
     draw(record, HERE / "race.png")
     fill(PAGE, "race.json", summary(record))
-    fill(README, "race.json", glance(record))
+    fill(PAGE, "race.json: at a glance", glance(record))
 
 
 def main() -> None:

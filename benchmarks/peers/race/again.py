@@ -3,7 +3,7 @@
 Run: ``python -m benchmarks.peers.race.again``. Of every row at k only the one fit that it shows is
 made again, with the setting that the search had found: no search, and no new times. A fit must
 explain what the row says; what does not is left without its second measure, and says so. Adds what
-kspan chooses with ``criterion="represent"``, for the table of README.
+kspan chooses with ``criterion="represent"``, for the table at a glance of docs/race.md.
 """
 
 import argparse

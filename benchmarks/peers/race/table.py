@@ -81,7 +81,7 @@ def summary(record: dict[str, Any]) -> str:
 
 
 def glance(record: dict[str, Any]) -> str:
-    """Return one line for each package that chooses features, over all data sets: for README."""
+    """Return one line for each package that chooses features, over all data sets."""
     given = {"exact": "k", "cardinality": "a number for each component", "penalty": "a penalty"}
     lines = [
         "| | is told | answers | variance on the same k features, `auto` = 100% "

@@ -1,5 +1,8 @@
-"""``kspan demo``: real data in seconds."""
+"""``kspan demo``: real data in seconds, with the proof."""
 
+import shutil
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +14,9 @@ from rich.text import Text
 
 from kspan.cli.errors import guarded
 
+# Characters: of a component in the table, and of what stands beside all of them.
+COLUMN, BESIDE = 8, 36
+
 
 @guarded
 def demo(
@@ -21,11 +27,13 @@ def demo(
         int, typer.Option("--features", "-k", min=1, max=64, help="Number of features to use.")
     ] = 16,
 ) -> None:
-    """Fit real data in seconds: the pixels of handwritten digits that matter most.
+    """Fit real data in seconds, and prove it: the pixels of handwritten digits that matter most.
+
+    The record goes to kspan-demo.kspan in this folder, or to a temporary one if that cannot be.
 
     Example: kspan demo -m 3 -k 10
     """
-    from kspan.demo import run_demo
+    from kspan.demo import DATA, run_demo, save_demo, verify_demo
 
     console = Console()
     if n_features < n_components:
@@ -45,10 +53,13 @@ def demo(
 
     chosen = Table(title="Chosen features and their loadings", title_justify="left")
     chosen.add_column("feature", style="bold")
-    for i in range(result.n_components):
+    shown = min(result.n_components, max((console.width - BESIDE) // COLUMN, 1))
+    for i in range(shown):
         chosen.add_column(f"PC{i + 1}", justify="right")
     for name, row in zip(result.selected, result.loadings, strict=True):
-        chosen.add_row(name, *(f"{loading:+.2f}" for loading in row))
+        chosen.add_row(name, *(f"{loading:+.2f}" for loading in row[:shown]))
+    if shown < result.n_components:
+        chosen.caption = f"the first {shown} of {result.n_components} components"
 
     picture = Text("\n").join(
         Text(" ").join(
@@ -74,4 +85,34 @@ def demo(
             style="bold green" if rival.name == "kspan" else None,
         )
     console.print(compared)
-    console.print(f"\nFitted in {result.seconds:.2f} s.\n")
+    console.print(
+        f"\n{len(result.selected)} of {result.n_features} pixels can be chosen in "
+        f"{result.n_choices:,} ways. After {result.seconds:.2f} s of search and proof:",
+        highlight=False,
+    )
+    console.print(Text(result.proved, style="bold green"))
+
+    place = save_demo(result.record)
+    verify_demo(place)
+    kspan = _command()
+    console.print(
+        "\nThe record of all this was saved, read again, and verified from the data alone:",
+        highlight=False,
+    )
+    # Commands and places are to be copied: they are not wrapped.
+    again = f"{kspan} verify {place} {DATA}"
+    console.print(Text(f"  {place}"), soft_wrap=True)
+    console.print("\nNext, with a file of your own, samples in rows:", highlight=False)
+    for line in (
+        f"{kspan} path yours.csv --components 3 --scale",
+        f"{kspan} fit yours.csv --components 3 --scale --certify --out fit.kspan",
+        f"{kspan} verify fit.kspan yours.csv",
+    ):
+        console.print(Text(f"  {line}", style="bold"), soft_wrap=True)
+    console.print(Text(f"\n(This record again: {again})\n", style="dim"), soft_wrap=True)
+
+
+def _command() -> str:
+    """Return what to type for kspan: as it was typed, unless its name is enough."""
+    typed = Path(sys.argv[0])
+    return "kspan" if typed.stem != "kspan" or shutil.which("kspan") else str(typed)

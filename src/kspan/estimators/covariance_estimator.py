@@ -29,8 +29,9 @@ from kspan.proofs.search.prover import ProofOptions
 from kspan.solvers.method import AnyMethod, Method
 from kspan.solvers.registry import as_method, methods_for
 
-# Entries of `solver_options` that are about the proof.
-PROOF_OPTIONS = ("checkpoint", "checkpoint_every", "k_grid")
+# Entries of `solver_options` that are about the proof. Budgets are not for users: the demo has its
+# own.
+PROOF_OPTIONS = ("checkpoint", "checkpoint_every", "k_grid", "budgets")
 
 
 def common_constraints(*problems: type) -> dict[str, list[Any]]:

@@ -18,11 +18,15 @@ from kspan.figures.figure import (
     require_some,
     shared_choice,
 )
+from kspan.proofs.check.certificate import OPTIMAL_GAP
 from kspan.records import FitRecord
 from kspan.records.form import PATH_OF, SHARED, features_each
 
 # From the fewest features to the most: beyond this factor the axis should be logarithmic.
 WIDE_RANGE = 40
+
+# Of the stretches of a band for which there is no certificate.
+UNCERTIFIED = "bounded by variances and eigenvalues only"
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +43,7 @@ class PathFigure(Figure):
     n_components : int or None
     counted : what k counts
     measured : what is measured, as a share of plain PCA's
+    certified : (t,) whether a certificate bounds what is possible, or None if all are taken to be
     """
 
     k: Index
@@ -49,9 +54,13 @@ class PathFigure(Figure):
     n_components: int | None = None
     counted: str = "features"
     measured: str = "explained variance"
+    certified: Mask | None = None
 
     def __post_init__(self) -> None:
-        self._settle(k=np.asarray, objective=floats, upper=floats)
+        self._settle(
+            k=np.asarray, objective=floats, upper=floats,
+            certified=lambda known: None if known is None else np.asarray(known, dtype=bool),
+        )  # fmt: skip
 
     @classmethod
     def from_path(cls, path: SparsityPath, *, chosen: int | None = None) -> Self:
@@ -61,7 +70,7 @@ class PathFigure(Figure):
         upper = path.upper if path.is_bounded else None
         return cls(
             path.k, path.objective, path.full, upper, chosen, path.n_components, path.counted,
-            path.measured,
+            path.measured, path.certified if path.is_bounded else None,
         )  # fmt: skip
 
     @classmethod
@@ -110,13 +119,35 @@ class PathFigure(Figure):
         if self.ceiling is None:
             return None
         low, high = self.share, self.ceiling
-        points = [(int(self.k[0]), low[0], high[0])]
+        x, below, above = self._places.T
+        return x, floats(low[below]), floats(high[above])
+
+    @property
+    def _places(self) -> Index:
+        """Each place of the band: k, and where on the path its lower and upper edge are from."""
+        places = [(int(self.k[0]), 0, 0)]
         for i in range(1, self.k.size):
             before, k = int(self.k[i - 1]), int(self.k[i])
-            points += [(x, low[i - 1], high[i]) for x in sorted({before + 1, k - 1} - {before, k})]
-            points.append((k, low[i], high[i]))
-        x, lower, upper = zip(*points, strict=True)
-        return np.array(x), floats(lower), floats(upper)
+            places += [(x, i - 1, i) for x in sorted({before + 1, k - 1} - {before, k})]
+            places.append((k, i, i))
+        return np.array(places)
+
+    @property
+    def uncertified(self) -> list[tuple[Index, FloatArray, FloatArray]]:
+        """The stretches of the band that no certificate bounds, as places and edges.
+
+        From one place of the band to the next it is certified only if both ends are. Where
+        variances and eigenvalues leave nothing open there is nothing to certify.
+        """
+        if self.band is None or self.ceiling is None or self.certified is None:
+            return []
+        closed = self.ceiling - self.share <= OPTIMAL_GAP * self.ceiling
+        proved = (self.certified | closed)[self._places[:, 2]]
+        open_steps = ~(proved[:-1] & proved[1:])
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], open_steps, [False]])))
+        stretches = [slice(first, last + 1) for first, last in edges.reshape(-1, 2)]
+        x, lower, upper = self.band
+        return [(x[part], lower[part], upper[part]) for part in stretches]
 
     @property
     def adds_up(self) -> bool:

@@ -28,6 +28,9 @@ SMALL = 8.0  # points, of text inside the axes
 # Bars of what the fit is compared with.
 HATCHED: dict[str, Any] = {"facecolor": "white", "edgecolor": OTHER, "hatch": "////", "lw": THIN}
 
+# Of a band, where no certificate bounds it.
+UNPROVED: dict[str, Any] = {"facecolor": "none", "edgecolor": MIDDLE, "hatch": "////", "lw": 0}
+
 # Of a feature's name; what is longer is cut in the middle.
 LONGEST_NAME = 28
 

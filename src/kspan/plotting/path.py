@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kspan.choosing_k import SparsityPath
 from kspan.figures import PathFigure
+from kspan.figures.choosing import UNCERTIFIED
 from kspan.plotting import display
 from kspan.plotting.display import Display
 
@@ -29,6 +30,7 @@ class PathDisplay(Display, PathFigure):
     ax_, figure_ : axes and figure
     line_ : the objective
     band_, ceiling_ : the band up to `upper` and its upper edge, or None
+    uncertified_ : what is hatched of the band: stretches that no certificate bounds
     chosen_ : the mark at the chosen k, or None
 
     Examples
@@ -90,12 +92,16 @@ class PathDisplay(Display, PathFigure):
 
     def _draw_band(self, ax: "Axes", band_kw: Mapping[str, Any]) -> None:
         """Draw the band, and its edge, seen where the band itself is thinner than a line."""
-        self.band_ = self.ceiling_ = None
+        self.band_, self.ceiling_, self.uncertified_ = None, None, []
         if self.band is None:
             return
         x, lower, upper = self.band
         look = {"color": display.BAND, "lw": 0, "label": "the best possible is in here", **band_kw}
         self.band_ = ax.fill_between(x, lower, upper, **look)
+        self.uncertified_ = [
+            ax.fill_between(*stretch, **display.UNPROVED, label=UNCERTIFIED if first else None)
+            for stretch, first in zip(self.uncertified, [True, *[False] * x.size], strict=False)
+        ]
         (self.ceiling_,) = ax.plot(
             x,
             upper,

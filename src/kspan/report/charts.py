@@ -19,8 +19,20 @@ from kspan.figures import (
 )
 from kspan.figures.appearance import SEQUENCE, component_names, one_line, signed
 from kspan.figures.biplot import Arrows
+from kspan.figures.choosing import UNCERTIFIED
 from kspan.records import FitRecord
-from kspan.report.spec import HATCHED, SOLID, Chart, Spec, axis, band, line, named_axis, significant
+from kspan.report.spec import (
+    HATCHED,
+    SOLID,
+    Chart,
+    Spec,
+    axis,
+    band,
+    hatched,
+    line,
+    named_axis,
+    significant,
+)
 from kspan.report.wording import hover, label
 
 # Pixels: of the biplot's inside, and of a name in it; characters of such a name. How far names are
@@ -248,8 +260,14 @@ def path(figure: PathFigure) -> Chart:
         says = f"no %{{x}} {figure.counted} {have} more than %{{y:.2%}}"
         limit = line(x.tolist(), upper, "proved limit", says, colour="@ink", dash="dash")
         inside = band(x.tolist(), significant(low, 6), upper)
-        data = [inside, {**limit, "mode": "lines"}, *data]
+        unproved = [hatched(figure.uncertified, UNCERTIFIED)] if figure.uncertified else []
+        data = [inside, *unproved, {**limit, "mode": "lines"}, *data]
     caption = _about_path(figure)
+    if figure.uncertified:
+        caption += (
+            " Where the band is hatched no certificate bounds the best possible, only variances "
+            "and eigenvalues do."
+        )
     layout: Spec = {
         "xaxis": axis(f"number of {figure.counted} k", **(BY_FACTORS if figure.is_wide else {})),
         "yaxis": axis("share of plain PCA", tickformat=".0%", rangemode="tozero"),

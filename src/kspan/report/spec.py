@@ -88,6 +88,29 @@ def band(
     }  # fmt: skip
 
 
+def hatched(stretches: Sequence[tuple[Any, Any, Any]], name: str) -> Spec:
+    """Return parts of a band that are marked, all under one name.
+
+    Parameters
+    ----------
+    stretches : for each part its places, lower and upper edges
+    name : in the legend
+    """
+    x, y = list[Any](), list[Any]()
+    for places, lower, upper in stretches:
+        some = list(places.tolist())
+        x += [None, *some, *some[::-1]]  # None parts one from the next
+        y += [None, *significant(upper, 6), *significant(lower, 6)[::-1]]
+    return {
+        "type": "scatter", "mode": "lines", "name": name, "x": x[1:], "y": y[1:],
+        "fill": "toself", "line": {"width": 0}, "hoverinfo": "skip",
+        "fillpattern": {
+            "shape": "/", "fillmode": "replace", "fgcolor": "@muted", "bgcolor": "rgba(0,0,0,0)",
+            "size": 7, "solidity": 0.2,
+        },
+    }  # fmt: skip
+
+
 def line(
     x: Sequence[float],
     y: Sequence[float],

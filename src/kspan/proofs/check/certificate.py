@@ -29,10 +29,22 @@ from kspan.storage import load_file, save_file
 OPTIMAL_GAP = 1e-6
 
 
-# There is no higher level to go to.
+# Features up to which A is relaxed as a whole, whatever it is like: cones take 50 d² numbers.
+RELAXED_AS_WHOLE = 2500
+
+# What to do about a gap that is left when nothing stopped the proof early.
+HIGHER_LEVEL = "A gap is left; 'tight' has a better bound, and 'exact' searches on."
+SEARCH_ON = "A gap is left; 'exact' searches on."
+SEARCH_REST = "A gap is left; 'exact' searches on, among the features that its bounds leave."
+EVEN_VARIANCES = (
+    "A gap is left, and 'exact' could do no more: with several components and more than "
+    f"{RELAXED_AS_WHOLE} features of even variances, the sum of the largest is all the bound there "
+    "is. There are better ones for one component, for fewer candidate features (exclude), and for "
+    "features that are not scaled."
+)
 NOTHING_LEFT = (
     "A gap is left that no search closes: the bounds leave too many features that could be chosen. "
-    "More time would not help."
+    "More time would not help; fewer candidate features{further} may."
 )
 
 
@@ -129,9 +141,19 @@ class Certificate(HasChoice):
     @property
     def advice(self) -> str:
         """A sentence on what to do about the way the proof ended."""
-        if self.status is Status.BOUNDED and self.level == "exact":
-            return NOTHING_LEFT
-        return self.status.advice
+        if self.status is not Status.BOUNDED:
+            return self.status.advice
+        several = self.problem == "row-sparse" and self.n_components > 1
+        if self.level == "exact":
+            shared = self.problem in ("row-sparse", "represent")
+            further = " (exclude)" if shared else ""
+            further += ", one component, or features that are not scaled," if several else ""
+            return NOTHING_LEFT.format(further=further)
+        if self.level != "tight":
+            return HIGHER_LEVEL
+        if self.choice.features.size <= RELAXED_AS_WHOLE:
+            return SEARCH_ON
+        return EVEN_VARIANCES if several and self.witness.is_free else SEARCH_REST
 
     @property
     def confidence(self) -> float:

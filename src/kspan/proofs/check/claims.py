@@ -71,6 +71,11 @@ class Witness(Part, ABC):
         """Whether the bound holds for every number of features."""
         return False
 
+    @property
+    def is_free(self) -> bool:
+        """Whether the bound says no more than variances of features, or eigenvalues, do."""
+        return False
+
     def levels(self, problem: Problem) -> FloatArray:
         """Return, for every feature, a bound on all supports that have it, in the problem's units.
 

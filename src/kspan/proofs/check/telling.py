@@ -291,6 +291,11 @@ class SpectrumWitness(TellingWitness):
         """See `Witness.any_size`."""
         return True
 
+    @property
+    def is_free(self) -> bool:
+        """See `Witness.is_free`."""
+        return True
+
     def evaluate(self, problem: Problem) -> float:
         """See `Witness.evaluate`."""
         problem = about_telling(problem)
@@ -366,6 +371,11 @@ class SampleSpectrumWitness(TellingWitness):
     @property
     def any_size(self) -> bool:
         """See `Witness.any_size`."""
+        return True
+
+    @property
+    def is_free(self) -> bool:
+        """See `Witness.is_free`."""
         return True
 
     @refuses_overflow

@@ -28,6 +28,11 @@ class TraceWitness(Witness):
 
     label: ClassVar[str] = "trace"
 
+    @property
+    def is_free(self) -> bool:
+        """See `Witness.is_free`."""
+        return True
+
     def evaluate(self, problem: Problem) -> float:
         """See `Witness.evaluate`."""
         known = KnownVariances.of(problem)
@@ -47,6 +52,11 @@ class DualWitness(Witness):
     features: Index
     factor: FloatArray
     on_data: bool = False
+
+    @property
+    def is_free(self) -> bool:
+        """See `Witness.is_free`. With B = 0 it is the sum of the leading eigenvalues."""
+        return self.factor.shape[1] == 0
 
     def evaluate(self, problem: Problem) -> float:
         """See `Witness.evaluate`."""

@@ -118,6 +118,8 @@ class ProofOptions:
     def __post_init__(self) -> None:
         if self.n_jobs == 0:  # now, not when the first nodes are sent to workers
             raise ValueError("n_jobs must not be 0: None is one, -1 is all cores.")
+        if not isinstance(self.budgets, Budgets):
+            raise ValueError(f"budgets must be a Budgets, got {self.budgets!r}.")
 
 
 def prove(

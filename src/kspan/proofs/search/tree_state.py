@@ -20,6 +20,7 @@ from kspan.arrays import FloatArray, Index
 from kspan.problem import Choice, RuledChoice
 from kspan.progress import relative_gap
 from kspan.proofs.check.bounds import Cones, SharedCones, dual_bound
+from kspan.proofs.check.certificate import RELAXED_AS_WHOLE
 from kspan.proofs.check.claims import Part
 from kspan.proofs.check.known import KnownMatrix
 from kspan.proofs.check.screening import Screen
@@ -69,7 +70,7 @@ class Budgets:
     least_inside: int = 150  # of them
     cone_patience: float = 0.1  # stop when 60 steps close less than this share of the gap
     newton_limit: int = 1000  # features up to which Newton's method relaxes A, at O(d³) a step
-    dense_limit: int = 2500  # up to which A is relaxed as a whole: cones take 50 d² numbers
+    dense_limit: int = RELAXED_AS_WHOLE
     row_sweeps: int = 8  # over the rows of A, for weights of row sums
     fast_sweeps: int = 2
     n_inside: int = 500  # features that the split bound relaxes
