@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.papers.fspca import figure2, figure3, figure4, how_good, table2
+from benchmarks.papers.fspca import a_priori, figure2, figure3, figure4, how_good, table2
 from kspan import RowSparseProblem
 from kspan.datasets import load_pitprops, make_scheme
 
@@ -182,3 +182,31 @@ def test_the_tables_are_drawn_from_the_results():
         assert (HERE / f"{name}.md").read_text() == text
     for name in ("figure2", "figure3", "figure4"):
         assert (HERE / f"{name}.png").stat().st_size > 10_000
+
+
+# --- Before anything is fitted
+
+
+def test_the_shift_is_optimal_and_proved_where_noise_is_alike():
+    found = {row["data"]: row for row in committed("a_priori")["rows"]}
+    for name in ("scheme A", "scheme B", "scheme C", "spiked"):
+        row = found[name]
+        assert row["Go, shift is optimal"] == row["proved by fast"] == row["draws"]
+    for row in found.values():
+        if row["ε"] is not None:
+            assert min(row["Go"], 1) >= 1 - row["ε"]
+
+
+def test_a_new_draw_of_what_is_known_beforehand():
+    """Draws that the table does not have."""
+    row = a_priori.row("spiked", [a_priori.spiked(seed) for seed in range(1000, 1005)])
+    assert row["Go, shift is optimal"] == row["proved by fast"] == row["draws"] == 5
+    assert list(row) == list(committed("a_priori")["rows"][0])
+
+
+def test_what_is_known_beforehand_of_pitprops_comes_out_again():
+    again = a_priori.row("pitprops", [(load_pitprops().covariance, 3, 5)])
+    stored = next(row for row in committed("a_priori")["rows"] if row["data"] == "pitprops")
+    assert {**again, **{name: pytest.approx(again[name]) for name in ("ε", "Go", "Go, shift")}} == (
+        stored
+    )

@@ -63,5 +63,4 @@ NOT_MEASURED = [
     '| 0.02 | "Our panel explains at least 98% of what the best possible panel',  # examples of
     '| 0.5 | "We do not know much."',  # gaps, and how to say them
     "(10n + 100)·1.1·10⁻¹⁶·√(a_ii a_jj)",  # of the code
-    "the bound of Theorem 5.1 of the FSPCA paper",
 ]

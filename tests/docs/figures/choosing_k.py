@@ -1,10 +1,11 @@
-"""Figures of docs/choosing_k.md, which are of its own snippets: they are run again."""
+"""Figures of docs/choosing_k.md: of its own snippets, which are run again, and of the code."""
 
 from functools import cache
 
 from sklearn.datasets import load_wine
 
 from kspan import FeatureSparsePCA
+from kspan.covariance import memory
 from tests.docs.figures.reading import Claim, percent
 
 
@@ -27,6 +28,12 @@ CLAIMS: list[Claim] = [
     (
         "the same with the chosen features themselves in the regression: {}%.",
         lambda: [percent(wine().panel_variance_ratio_)],
+    ),
+    # Limits of the code.
+    ("in this process, up to {} MiB (`max_bytes`)", lambda: [memory.MAX_BYTES >> 20]),
+    (
+        "a folder stays empty below some {:.0f} million multiplications.",
+        lambda: [memory.FILE_WORK / 1e6],
     ),
 ]
 

@@ -1,5 +1,9 @@
 """Figures of docs/eigensolvers.md."""
 
+import numpy as np
+
+from kspan.covariance.block_kernels import SHARED_BYTES, SHARES
+from kspan.covariance.dense_data import MOST_MEANS
 from tests.docs.figures.reading import Claim, result, span
 
 ROWS = result("scale/eigensolvers")["rows"]
@@ -34,6 +38,15 @@ def against_scipy():
     return sum(row["eigsh"] < row["Lanczos"] for row in MATRICES), len(MATRICES)
 
 
+def shares():
+    return SHARED_BYTES >> 20, {8: "eight"}[SHARES]
+
+
+def means():
+    assert MOST_MEANS[np.dtype(np.float32)] == 1
+    return [MOST_MEANS[np.dtype(np.float64)]]
+
+
 CLAIMS: list[Claim] = [
     ("was faster than blocks of four in {} of {} cases measured;", blocks),
     (
@@ -45,6 +58,9 @@ CLAIMS: list[Claim] = [
         "is faster in {} of the {} cases with a covariance matrix, though mostly not on data;",
         against_scipy,
     ),
+    # Limits of the code.
+    ("data of {} MB and more is cut into {} shares of rows,", shares),
+    ("summed, are above {:.0f} times the variance (float32: above the variance).", means),
 ]
 
 NOT_MEASURED: list[str] = []

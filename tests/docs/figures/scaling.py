@@ -1,6 +1,7 @@
 """Figures of docs/scaling.md."""
 
 from benchmarks.scale import growth
+from kspan.covariance.data_covariance import DENSE_PIECE_BYTES
 from tests.docs.figures.reading import Claim, result
 
 RECORD = result("scale/growth")
@@ -46,6 +47,8 @@ CLAIMS: list[Claim] = [
         "measurement.",
         model,
     ),
+    # A limit of the code.
+    ("(if they have no more than {} MB).", lambda: [DENSE_PIECE_BYTES >> 20]),
 ]
 
 NOT_MEASURED = [

@@ -22,8 +22,8 @@ from kspan.proofs.search.proof import Heuristic, Proof
 from kspan.proofs.search.tree_state import Budgets
 from kspan.proofs.search.wide_search import Split, choose_inside, says_something
 
-# Features that are relaxed: so many beside those of all supports, and at least so many.
-BESIDE, LEAST_INSIDE = 100, 300
+# Features that are relaxed: at least so many, and a third of that beside those of all supports.
+LEAST_INSIDE = 300
 
 # Steps for each k.
 ALONG = Budgets(split_iter=60, split_patience=0.05)
@@ -46,7 +46,7 @@ class Along:
     ):  # fmt: skip
         self.heuristic, self.monitor = heuristic, monitor
         used = np.unique(np.concatenate(list(supports)))
-        size = min(max(LEAST_INSIDE, used.size + BESIDE), problem.choice.features.size)
+        size = min(max(LEAST_INSIDE, used.size + LEAST_INSIDE // 3), problem.choice.features.size)
         plain = problem.choice.without_rules()
         inside = choose_inside(problem.covariance.diagonal(), size, used, plain)
         self.split = Split.of(problem, inside)
