@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from kspan.io import Opened, open_data
 from kspan.io.numeric import require_numeric
 from kspan.io.rows import projected
 from kspan.problem import LoadingsSolution, Solution, VarianceShares, variance_shares
-from kspan.progress import Monitor, combine, log_progress, log_reading
+from kspan.progress import Monitor, Status, combine, log_progress, log_reading
 from kspan.proofs.search.prover import ProofOptions
 from kspan.solvers.method import AnyMethod, Method
 from kspan.solvers.registry import as_method, methods_for
@@ -76,6 +76,37 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
     callback: Callable[..., bool | None] | None = None
     verbose: int | bool = 0
     random_state: Any = None
+
+    # What is there after a fit that was to prove something.
+    _proofs_are_in: ClassVar[str] = "certificate_"
+
+    def __getattr__(self, name: str) -> Any:
+        """Say why a certificate is not there; scikit-learn asks `hasattr`, which stays false."""
+        if name in ("certificate_", "certificates_"):
+            raise AttributeError(self._why_without(name), name=name, obj=self)
+        return super().__getattribute__(name)  # raises as if this method were not there
+
+    def _why_without(self, name: str) -> str:
+        # Not by attributes: what is only half unpickled has none.
+        known, here = vars(self), type(self).__name__
+        if name != self._proofs_are_in:
+            return f"{here} has no {name}: its proofs are in {self._proofs_are_in}."
+        exact = isinstance(known.get("solver"), str) and known["solver"] == "exact"
+        asked = (
+            bool(known.get("certify")) or exact or getattr(known.get("solver"), "proof_level", None)
+        )
+        if "status_" not in known:
+            return f"{name}: this {here} is not fitted yet."
+        if asked and Status(known["status_"]).stopped_early:
+            return (
+                f"{name}: the fit was stopped before a proof was begun ({known['status_']}); give "
+                "it more time."
+            )
+        if asked:
+            return f"{name}: a proof was asked for after the fit; fit again."
+        solvers = self._parameter_constraints["solver"][0].options
+        also = " (or solver='exact')" if "exact" in solvers else ""
+        return f"{name}: nothing was proved about this fit; fit with certify=True{also}."
 
     def _as_covariance(self, X: Any, reset: bool, sample_weight: Any = None) -> Covariance:
         precomputed = self.covariance == "precomputed"

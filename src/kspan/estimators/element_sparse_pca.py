@@ -106,6 +106,7 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
     ['optimal', 'optimal']
     """
 
+    _proofs_are_in: ClassVar[str] = "certificates_"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_nonzero_coefs": [None, Interval(Integral, 1, None, closed="left")],
         "deflation": [None, StrOptions(set(DEFLATIONS))],
