@@ -240,7 +240,7 @@ def fit(
     from kspan.cli import show
 
     if as_json:
-        show.write_json({**show.as_data(record), "files": files})
+        show.write_json({**record.to_dict(), "files": files})
     else:
         show.print_fit(record, files)
     statuses = {record.status, *(proof.status.value for proof in record.certificates)}

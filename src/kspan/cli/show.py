@@ -15,65 +15,10 @@ from rich.text import Text
 from kspan.storage import replacing
 
 if TYPE_CHECKING:
-    from kspan.proofs import Certificate
     from kspan.records import FitRecord
 
 # A table on the screen shows no more features; --csv, --json and the report have all.
 MOST_ROWS = 40
-
-
-def as_data(record: "FitRecord") -> dict[str, Any]:
-    """Return a record as numbers, texts, lists and dicts."""
-    full = None if record.pca_variance is None else float(record.pca_variance.sum())
-    return {
-        "estimator": record.estimator,
-        "parameters": record.parameters,
-        "source": record.source,
-        "n_samples": record.n_samples,
-        "n_features": record.n_features,
-        "fingerprint": record.fingerprint,
-        "weights": record.weights,
-        "label": record.label_name,
-        "missing": {"values": record.n_missing, "share": record.missing_share},
-        "indefiniteness": record.indefiniteness,
-        "selected": [
-            {"feature": name, "index": int(place), "loadings": loadings.tolist()}
-            for name, place, loadings in zip(
-                record.selected_names, record.support, record.loadings, strict=True
-            )
-        ],
-        "explained_variance": record.explained_variance.tolist(),
-        "objective": record.objective,
-        "total_variance": record.total_variance,
-        "share_of_total": record.objective / record.total_variance,
-        "share_of_pca": None if full is None else record.objective / full,
-        "represented_share": record.represented_share,
-        "panel_share": record.panel_share,
-        "pca_share": record.pca_share,
-        "effective_features": record.effective_features,
-        "solver": record.solver,
-        "status": record.status,
-        "n_passes": record.n_passes,
-        "certificates": [
-            {"about": record.proof_is_about(j), **_certificate(proof)}
-            for j, proof in enumerate(record.certificates)
-        ],
-        "seconds": record.seconds,
-        "environment": record.environment,
-    }
-
-
-def _certificate(proof: "Certificate") -> dict[str, Any]:
-    return {
-        "lower": proof.lower,
-        "upper": proof.upper,
-        "gap": proof.gap,
-        "status": proof.status.value,
-        "level": proof.level,
-        "method": proof.method,
-        "confidence": proof.confidence,
-        "seconds": proof.seconds,
-    }
 
 
 def write_json(value: Any) -> None:

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
+from kspan.cards import counted as count
 from kspan.figures.appearance import component_names, shorten, signed
 from kspan.progress import Status
 from kspan.records import FitRecord
-from kspan.report.wording import count, number, percent, place, plain, seconds
+from kspan.report.wording import number, percent, place, plain, seconds
 
 # The page shows no more features than this; the CSV has all.
 MOST_ROWS = 2000

@@ -12,17 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from kspan.cards import at_most
+from kspan.cards import counted as count
 from kspan.choosing_k import SparsityPath
 from kspan.figures.appearance import MINUS, one_line, shorten
 from kspan.progress import Status
 from kspan.proofs.check.certificate import OPTIMAL_GAP, Certificate
 from kspan.records import FitRecord
 from kspan.records.form import NONNEGATIVE
-
-
-def count(number: int, noun: str) -> str:
-    """Return the number with its noun: "1 feature", "12 features"."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def number(value: float, digits: int = 6) -> str:
@@ -36,13 +33,6 @@ def percent(share: float, decimals: int = 1) -> str:
     if share < 1 - 1e-9 and float(text) >= 100:
         return f"more than {100 - 10**-decimals:.{decimals}f}%"
     return f"{text}%".replace("-", MINUS)
-
-
-def at_most(share: float) -> str:
-    """Return a share in percent rounded up, so that "no more than" stays true."""
-    decimals = 1 if share >= 0.001 else 1 - math.floor(math.log10(max(share, 1e-12) * 1000))
-    step = 10.0**-decimals
-    return f"{math.ceil(100 * share / step) * step:.{decimals}f}%"
 
 
 def at_least(share: float) -> str:
