@@ -23,7 +23,10 @@ from kspan import (
     sparsity_path,
 )
 from kspan.cards import MOST_ROWS, at_most
+from kspan.cli.show import write_csv
+from kspan.io.rows import projected
 from kspan.proofs.check.net_bound import NetWitness
+from kspan.report import tables, wording
 from tests.report import samples
 
 X = load_wine(as_frame=True).data
@@ -237,3 +240,35 @@ def test_the_command_writes_the_same_dictionary(tmp_path):
 @pytest.mark.parametrize("share", [0.5, 0.0123, 1e-3, 3.1e-5, 2e-9])
 def test_at_most_is_never_less(share):
     assert float(at_most(share)[:-1]) >= 100 * share
+
+
+def test_zeros_have_no_sign(tmp_path):
+    """Of data that varies in one feature alone, every other number is a zero."""
+    Z = np.zeros((6, 3))
+    Z[:, 1] = [0.0, -1.0, 2.0, 0.0, 5.0, -6.0]
+    with pytest.warns(UserWarning, match="rank"):
+        pca = FeatureSparsePCA(2, 2, random_state=0).fit(Z)
+    record = FitRecord.from_estimator(pca, Z)
+    arrays = [
+        pca.components_,
+        pca.explained_variance_,
+        pca.transform(Z),
+        pca.panel().transform(Z[:, pca.get_support()]),
+    ]
+    arrays += [pca.inverse_transform(pca.transform(Z)), record.transform(Z), record.to_frame()]
+    for array in arrays:
+        values = np.asarray(array)
+        assert not np.signbit(values[values == 0]).any()
+    signed_zeros = replace(record, loadings=-0.0 * record.loadings)
+    write_csv(signed_zeros, tmp_path / "loadings.csv")
+    assert "-0.0" not in (tmp_path / "loadings.csv").read_text()
+    assert "-0.0" not in json.dumps(signed_zeros.to_dict())
+    assert not any(np.signbit(row[2]) for row in tables.csv_rows(signed_zeros))
+    assert wording.percent(-1e-17) == "0.0%"
+    assert wording.number(-0.0) == "0"
+    assert wording.number(-0.25) == "−0.25"
+
+
+def test_scores_that_vanish_have_no_sign():
+    values = projected(np.array([[-1.0, 0.0]]), np.zeros((2, 1)), np.zeros(1), np.float32)
+    assert not np.signbit(values).any()

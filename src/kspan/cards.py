@@ -8,6 +8,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+MINUS, DOTS = "\N{MINUS SIGN}", "\N{HORIZONTAL ELLIPSIS}"
+NAMELESS = "(no name)"
+
 # A card shows no more rows of a table, and no longer names.
 MOST_ROWS = 15
 LONGEST = 60
@@ -116,7 +119,47 @@ def _text(text: str) -> str:
     return html.escape(" ".join(text.split()))
 
 
-def short(name: str) -> str:
-    """Return a name that is not too long for a table."""
-    name = " ".join(name.split()) or "(no name)"
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+def one_line(name: str) -> str:
+    """Return a name without line breaks; a text that says so if it is empty."""
+    return " ".join(name.split()) or NAMELESS
+
+
+def shorten(name: str, longest: int) -> str:
+    """Return a name on one line, cut in the middle if it is long: names differ at their ends.
+
+    Examples
+    --------
+    >>> shorten("mean concave points", 11)
+    'mean …oints'
+    """
+    name = one_line(name)
+    if len(name) <= longest:
+        return name
+    tail = (longest - 1) // 2
+    return f"{name[: longest - 1 - tail]}{DOTS}{name[len(name) - tail :]}"
+
+
+def signed(value: float, decimals: int = 3) -> str:
+    """Return a loading, always with its sign: a sign must not need a colour.
+
+    Examples
+    --------
+    >>> signed(0.25), signed(0.25, 2), signed(2e-9), signed(0.0)
+    ('+0.250', '+0.25', '+2e−9', '0')
+    """
+    if value == 0:
+        return "0"
+    small = abs(value) < 0.5 * 10.0**-decimals
+    text = f"{value:+.0e}" if small else f"{value:+.{decimals}f}"
+    return text.replace("e-0", "e-").replace("-", MINUS)
+
+
+def unsigned_zero(text: str) -> str:
+    """Return a number as it is, but without the sign of a zero.
+
+    Examples
+    --------
+    >>> unsigned_zero("-0.0%"), unsigned_zero("-0.01")
+    ('0.0%', '-0.01')
+    """
+    return text[1:] if text[:1] == "-" and not text.strip("-0.%") else text

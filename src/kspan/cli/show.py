@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kspan.cards import signed, unsigned_zero
 from kspan.storage import replacing
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def write_csv(record: "FitRecord", path: Path) -> None:
     """Write the chosen features and their loadings, in full precision."""
     axes = [f"PC{j + 1}" for j in range(record.n_components)]
     rows = [
-        [name, int(place), *(repr(float(number)) for number in loadings)]
+        [name, int(place), *(repr(float(number) + 0.0) for number in loadings)]
         for name, place, loadings in zip(
             record.selected_names, record.support, record.loadings, strict=True
         )
@@ -134,7 +135,7 @@ def _loadings(record: "FitRecord") -> Table:
     order = np.argsort(-(record.loadings**2).sum(axis=1), kind="stable")[:MOST_ROWS]
     names = record.selected_names
     for row in order:
-        numbers = (f"{value:+.3f}" if value else "·" for value in record.loadings[row])
+        numbers = (signed(value) if value else "·" for value in record.loadings[row])
         table.add_row(Text(names[row]), *numbers)
     return table
 
@@ -155,6 +156,6 @@ def _variances(record: "FitRecord") -> Table:
     if record.pca_variance is not None:
         lines.append((f"plain PCA, {record.n_features:,} features", record.pca_variance))
     for name, values in lines:
-        cells = [f"{value:.4g}" for value in (*values, values.sum())]
+        cells = [unsigned_zero(f"{value:.4g}") for value in (*values, values.sum())]
         table.add_row(name, *cells, f"{values.sum() / total:.1%}")
     return table

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_n_features, check_is_fitted, validate_data
 
 from kspan.arrays import FloatArray
+from kspan.choosing_k.components import components_for
 from kspan.covariance import Covariance, Memory, as_covariance, require_built_as
 from kspan.covariance.matrix import Psd
 from kspan.covariance.missing import RULES
@@ -42,7 +43,10 @@ def common_constraints(*problems: type) -> dict[str, list[Any]]:
     """
     solvers = {name for problem in problems for name in methods_for(problem)}
     return {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0, 1, closed="neither"),
+        ],
         "solver": [StrOptions(solvers), Method],
         "scale": ["boolean"],
         "covariance": [None, StrOptions({"precomputed"})],
@@ -65,6 +69,7 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
     scikit-learn wants it.
     """
 
+    n_components: int | float
     solver: str | AnyMethod
     scale: bool = False
     covariance: str | None = None
@@ -202,6 +207,10 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
         given = {name: options[name] for name in PROOF_OPTIONS if name in options}
         return ProofOptions(**given, n_jobs=n_jobs)
 
+    def _count_components(self, covariance: Covariance) -> None:
+        """Set `n_components_`: as many as were asked for, or as a share of the variance takes."""
+        self.n_components_ = components_for(covariance, self.n_components)
+
     def _seed(self) -> int:
         """Draw a seed from the random state, as scikit-learn's estimators do."""
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -278,8 +287,10 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
         largest = np.abs(components).argmax(axis=1)
         signs = np.where(components[np.arange(len(components)), largest] < 0, -1.0, 1.0)
         # Zeros have no sign: what is written to files should not show one.
-        components = components * signs[:, None] + 0.0
+        components = components * signs[:, None]
         self.components_ = components.astype(covariance.dtype, copy=False)
+        self.components_ += 0.0
+        variances = variances + 0.0
         self.explained_variance_ = variances
         self.explained_variance_ratio_ = variances / covariance.trace()
         self.n_components_ = len(components)

@@ -48,7 +48,7 @@ STATUSES = frozenset(status.value for status in Status)
 
 # Of the parameters, what the check reads; each estimator has more.
 PARAMETERS: dict[str, Any] = {
-    "n_components": int,
+    "n_components": int | float,
     "covariance": str | None,
     "scale": bool,
     "missing": str,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
-from kspan.cards import MOST_ROWS, Grid, card, counted, short
+from kspan.cards import LONGEST, MOST_ROWS, Grid, card, counted, shorten, signed
 from kspan.choosing_k import BudgetPath, ComponentPath, Panel, SparsityPath, Stability
 from kspan.choosing_k.result import path_types
 from kspan.io.columns import Chosen, as_plain
@@ -334,13 +334,14 @@ class FitRecord:
             facts.append(("scores tell of all features", f"{self.represented_share:.1%}"))
         facts.append(("found by", f"{self.solver}, {self.status}"))
         order = np.argsort(-(self.loadings**2).sum(axis=1), kind="stable")[:MOST_ROWS]
+        source = f" of {shorten(self.source, LONGEST)}" if self.source else ""
         names, hidden = self.selected_names, self.support.size - order.size
         rows = [
-            [short(names[i]), *(f"{value:+.3f}" if value else "0" for value in self.loadings[i])]
+            [shorten(names[i], LONGEST), *(signed(float(value)) for value in self.loadings[i])]
             for i in order
         ]
         return card(
-            f"{self.estimator} of {short(self.source)}" if self.source else self.estimator,
+            f"{self.estimator}{source}",
             f"{self._found()}.",
             said or ["Nothing is proved about it."],
             facts,

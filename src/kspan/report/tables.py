@@ -7,6 +7,7 @@ import numpy as np
 
 from kspan.arrays import FloatArray, Index
 from kspan.cards import counted as count
+from kspan.cards import unsigned_zero
 from kspan.figures.appearance import component_names, shorten, signed
 from kspan.progress import Status
 from kspan.records import FitRecord
@@ -64,7 +65,7 @@ def csv_rows(record: FitRecord) -> list[list[Any]]:
     rows, more = [], _rule_columns(record)
     for i in order(record):
         index = int(record.support[i])
-        row = [names[i], index, *record.loadings[i].tolist(), float(shares[i])]
+        row = [names[i], index, *(record.loadings[i] + 0.0).tolist(), float(shares[i])]
         row += [] if repeated is None else [float(repeated.frequencies[index])]
         rows.append([*row, *(values[i] for _, values in more)])
     return rows
@@ -190,7 +191,7 @@ def variance_rows(record: FitRecord) -> list[list[str]]:
 
 
 def _share(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.2f}%" if whole > 0 else ""
+    return unsigned_zero(f"{100 * part / whole:.2f}%") if whole > 0 else ""
 
 
 def path_columns(record: FitRecord) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kspan.cards import at_most
+from kspan.cards import at_most, unsigned_zero
 from kspan.cards import counted as count
 from kspan.choosing_k import SparsityPath
 from kspan.figures.appearance import MINUS, one_line, shorten
@@ -24,7 +24,7 @@ from kspan.records.form import NONNEGATIVE
 
 def number(value: float, digits: int = 6) -> str:
     """Return a number with so many digits that matter."""
-    return f"{value:.{digits}g}".replace("-", MINUS)
+    return unsigned_zero(f"{value:.{digits}g}").replace("-", MINUS)
 
 
 def percent(share: float, decimals: int = 1) -> str:
@@ -32,7 +32,7 @@ def percent(share: float, decimals: int = 1) -> str:
     text = f"{100 * share:.{decimals}f}"
     if share < 1 - 1e-9 and float(text) >= 100:
         return f"more than {100 - 10**-decimals:.{decimals}f}%"
-    return f"{text}%".replace("-", MINUS)
+    return f"{unsigned_zero(text)}%".replace("-", MINUS)
 
 
 def at_least(share: float) -> str:
