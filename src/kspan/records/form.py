@@ -74,6 +74,13 @@ PARAMETERS: dict[str, Any] = {
     "certify": bool | str,
 }
 
+# What parameters are by default, where that is not None.
+DEFAULTS: dict[str, Any] = {
+    "n_components": 2, "scale": False, "missing": "raise", "psd": "mend", "solver": "auto",
+    "criterion": "variance", "disjoint": False, "penalty": "l1", "certify": False, "rank": 3,
+    "epsilon": 0.1,
+}  # fmt: skip
+
 
 def need(holds: Any, message: str) -> None:
     """Raise unless a claim holds."""

@@ -26,6 +26,7 @@ from kspan.proofs.check.certificate import file_types
 from kspan.records.check import check_record
 from kspan.records.collect import covariance_of, environment, plain_parameters, some_scores
 from kspan.records.form import (
+    DEFAULTS,
     JOINT,
     ONE_BY_ONE,
     PATH_OF,
@@ -140,6 +141,15 @@ class FitRecord:
     def n_components(self) -> int:
         """The number m of components."""
         return self.loadings.shape[1]
+
+    @property
+    def set_parameters(self) -> dict[str, Any]:
+        """Those parameters that are not as they are by default, and the numbers that say most."""
+        return {
+            name: value
+            for name, value in self.parameters.items()
+            if name == "n_components" or value != DEFAULTS.get(name)
+        }
 
     @property
     def pca_share(self) -> float | None:

@@ -109,7 +109,7 @@ def asked(record: FitRecord) -> list[Fact]:
         facts.append(("Smallest eigenvalue", f"{eigenvalue} of the largest one"))
     seed = record.parameters.get("random_state")
     facts.append(("Seed", "none was set" if seed is None else plain(seed)))
-    for name, value in record.parameters.items():
+    for name, value in record.set_parameters.items():
         if name in ("include", "exclude") and value is not None:
             facts.append((name, _features(record, value)))
         elif name in ("groups", "costs") and value is not None:

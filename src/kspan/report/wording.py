@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from kspan.arrays import FloatArray
 from kspan.cards import at_most, unsigned_zero
 from kspan.cards import counted as count
 from kspan.choosing_k import SparsityPath
@@ -101,8 +102,31 @@ def title(record: FitRecord) -> str:
 
 
 def answer(record: FitRecord) -> list[str]:
-    """Return what was found, what is proved about it, and what to know about the data."""
-    return [question(record), found(record), *proved(record), *record.remarks()]
+    """Return what was found, and what is proved about it."""
+    return [found(record), *proved(record)]
+
+
+# So many names fit into a sentence.
+NAMED = 12
+
+
+def meaning(record: FitRecord) -> list[str]:
+    """Return what the answer means: what to measure, which question it is, what to know of data."""
+    k, d, m = record.support.size, record.n_features, record.n_components
+    said = []
+    if 0 < k < d:
+        scores = "the score" if m == 1 else f"all {m} scores" if m > 2 else "both scores"
+        weights: FloatArray = (record.loadings**2).sum(axis=1)
+        order = np.argsort(-weights, kind="stable")[:NAMED]
+        names = [shorten(record.selected_names[i], 40) for i in order]
+        more = f" and {k - len(names):,} more" if k > len(names) else ""
+        needs = f"these {k:,} features" if k > 1 else "this feature"
+        need = "needs" if m == 1 else "need"
+        said.append(
+            f"What it means: {scores} of a new sample {need} {needs} and none of the others: "
+            f"{', '.join(names)}{more}."
+        )
+    return [*said, question(record), *record.remarks()]
 
 
 def question(record: FitRecord) -> str:
