@@ -811,6 +811,8 @@ def not_checked(record: "FitRecord", *, named: bool) -> str:
         names.append("sample_names")
     if record.labels is not None:
         names.append("labels")
+    if record.notes:
+        names.append("notes")
     if record.is_row_sparse and record.parameters["n_features_to_select"] is None:
         names.append("that fewer features would not do")
     if record.certificates:

@@ -36,6 +36,7 @@ from kspan.records.form import (
     require_form,
     require_times,
 )
+from kspan.records.notes import notes_about
 from kspan.storage import load_file, load_notes, save_file
 
 
@@ -91,6 +92,8 @@ class FitRecord:
     indefiniteness : float
         How far below zero the smallest eigenvalue of a given matrix is, as a share of the largest
         one. Variances and bounds are about the matrix as it is.
+    notes : list of str
+        What to know about the data: raw counts, or columns in different units.
     created, seconds : str, float or None
         When, and how long it took.
     version : int
@@ -133,6 +136,7 @@ class FitRecord:
     effective_features: float | None = None
     labels: list[str] | None = None
     label_name: str | None = None
+    notes: list[str] = field(default_factory=list)
     created: str = ""
     seconds: float | None = None
     version: int = field(default=VERSION)
@@ -223,7 +227,7 @@ class FitRecord:
 
     def remarks(self) -> list[str]:
         """Say in sentences what is not as plain as it could be about data and rules."""
-        found = self._rules()
+        found = [*self._rules(), *self.notes]
         if self.weights is not None:
             found.append("Samples are weighted.")
         if self.n_missing:
@@ -353,7 +357,7 @@ class FitRecord:
         return card(
             f"{self.estimator}{source}",
             f"{self._found()}.",
-            said or ["Nothing is proved about it."],
+            [*(said or ["Nothing is proved about it."]), *self.notes],
             facts,
             Grid(
                 ["feature", *(f"PC{j + 1}" for j in range(self.n_components))], rows,
@@ -480,6 +484,7 @@ class FitRecord:
             represented_share=estimator.represented_variance_ratio_,
             panel_share=estimator.panel_variance_ratio_,
             effective_features=estimator.effective_features_,
+            notes=notes_about(covariance),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             seconds=seconds,
         )
