@@ -37,7 +37,7 @@ def components_for(covariance: Covariance, n_components: int | float) -> int:
     (1, 2, 2)
     """
     if not is_share(n_components):
-        return int(n_components)
+        return n_components  # type: ignore[return-value]  # the problem refuses what is none
     share, total = float(n_components), covariance.trace()
     rank = min(covariance.n_features, covariance.n_samples or covariance.n_features)
     most = rank if rank <= ALL_AT_ONCE and not covariance.reads_are_costly else min(rank, MOST)
