@@ -82,6 +82,30 @@ def test_json_is_all_there_is_on_standard_output(wine, wine_csv):
     )  # fmt: skip
 
 
+def test_as_many_components_as_a_share_of_the_variance_takes(wine_csv):
+    asked = ("fit", wine_csv, "-m", 0.6, "-k", 5, "--scale", "--path", "--json")
+    found = json.loads(run(*asked).stdout)
+    assert len(found["explained_variance"]) == 3
+    assert found["parameters"]["n_components"] == 0.6
+
+
+@pytest.mark.parametrize("wrong", ["0", "1.5", "-1", "many", "nan", "inf"])
+def test_what_is_no_number_of_components(wine_csv, wrong):
+    result = run("fit", wine_csv, "-m", wrong)
+    assert result.exit_code == 2
+    assert "neither a whole number nor between 0 and 1" in " ".join(
+        result.output.replace("│", " ").split()
+    )
+
+
+def test_counts_need_a_number_of_components(wine_csv):
+    result = run(
+        "fit", wine_csv, "-m", 0.5, "--estimator", "orthonormal", "--counts", "3,2"
+    )  # fmt: skip
+    assert result.exit_code == 2
+    assert "--counts needs a number of components" in result.output
+
+
 def test_the_number_of_features_follows_from_the_share(wine, wine_csv):
     found = json.loads(run("fit", wine_csv, "--scale", "--share", 0.8, "--json").stdout)
     model = FeatureSparsePCA(2, explained_share=0.8, scale=True, random_state=0).fit(wine)

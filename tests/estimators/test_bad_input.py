@@ -159,7 +159,7 @@ def test_number_of_features_of_the_wrong_kind(k, Estimator, X):
 
 
 @pytest.mark.parametrize("Estimator", BOTH)
-@pytest.mark.parametrize("m", [0, -1, 1.0, 0.5, "2", None, [2]])
+@pytest.mark.parametrize("m", [0, -1, 1.0, 1.5, -0.5, "2", None, [2]])
 def test_number_of_components_of_the_wrong_kind(m, Estimator, X):
     with pytest.raises(ValueError, match=r"'n_components' .* an int in the range \[1, inf\)"):
         Estimator(m, 3).fit(X)

@@ -1,3 +1,5 @@
+import copy
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -7,11 +9,13 @@ from sklearn.datasets import load_wine
 
 from kspan import (
     CertificateError,
+    ElementSparsePCA,
     FeatureSparsePCA,
     FeatureSparseSelector,
     FitRecord,
     NonnegativeSparsePCA,
     RowSparseProblem,
+    StiefelSparsePCA,
     as_covariance,
     verify,
 )
@@ -171,3 +175,42 @@ def test_budgets_of_a_proof_are_budgets():
     pca = FeatureSparsePCA(2, 4, certify="exact", solver_options={"budgets": 7})
     with pytest.raises(ValueError, match="budgets must be a Budgets, got 7"):
         pca.fit(np.random.default_rng(0).normal(size=(20, 8)))
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "also"),
+    [
+        (FeatureSparsePCA(2, 5), "certificate_", "solver='exact'"),
+        (FeatureSparseSelector(2, 5), "certificate_", "solver='exact'"),
+        (StiefelSparsePCA(2, n_nonzero_coefs=3), "certificate_", "solver='exact'"),
+        (ElementSparsePCA(2, 3), "certificates_", "solver='exact'"),
+        (NonnegativeSparsePCA(2, 3), "certificates_", "certify=True"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_missing_certificate_says_why(X, model, name, also):
+    other = "certificates_" if name == "certificate_" else "certificate_"
+    model = clone(model).set_params(scale=True, random_state=0)
+    with pytest.raises(AttributeError, match="not fitted"):
+        getattr(model, name)
+    model.fit(X)
+    with pytest.raises(AttributeError, match="fit with certify=True") as caught:
+        getattr(model, name)
+    assert also in str(caught.value)
+    with pytest.raises(AttributeError, match=f"its proofs are in {name}"):
+        getattr(model, other)
+    assert not hasattr(model, name)
+    assert not hasattr(pickle.loads(pickle.dumps(model)), name)
+    assert not hasattr(copy.deepcopy(model), name)
+    with pytest.raises(AttributeError, match=r"no attribute 'nope_'"):
+        model.nope_  # noqa: B018
+    with pytest.raises(AttributeError, match="after the fit"):
+        getattr(model.set_params(certify=True), name)
+    getattr(model.set_params(certify="fast").fit(X), name)
+
+
+def test_a_fit_that_ended_early_says_so(X):
+    model = FeatureSparsePCA(2, 5, certify=True, callback=lambda _: True, random_state=0).fit(X)
+    assert model.status_ == "stopped by callback"
+    with pytest.raises(AttributeError, match=r"stopped before a proof .*stopped by callback"):
+        model.certificate_  # noqa: B018

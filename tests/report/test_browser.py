@@ -109,6 +109,8 @@ def opened(browser: "Browser", folder: Path) -> Iterator[Any]:
         page.on("request", lambda request: found.requests.append(request.url))
         page.on("dialog", lambda box: (found.dialogs.append(box.message), box.dismiss()))
         page.goto((folder / f"{name}.html").as_uri())
+        if options.get("java_script_enabled", True):
+            page.wait_for_selector(".js-plotly-plot .main-svg")
         return found
 
     yield open_page

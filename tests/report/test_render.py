@@ -1,9 +1,11 @@
 """What the page says is true to the record, and nothing in a record breaks the page."""
 
+import base64
 import html
 import json
 import re
 import sys
+import zlib
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -15,19 +17,25 @@ import pytest
 from plotly.offline import get_plotlyjs
 from sklearn.datasets import load_wine
 
+import kspan
 from kspan import FeatureSparsePCA, StiefelSparsePCA
+from kspan.figures import ScreeFigure
 from kspan.figures.appearance import DARK, LIGHT
 from kspan.progress import Status
 from kspan.proofs.check.net_bound import NetWitness
 from kspan.records import FitRecord
+from kspan.records.collect import plain_parameters
+from kspan.records.form import ESTIMATORS
 from kspan.report import page, render, require_extras, tables, wording, write_report
-from kspan.report.charts import charts
-from kspan.report.wording import answer as whole_answer
+from kspan.report.charts import charts, variances
+from kspan.report.tables import asked as asked_table
 from kspan.report.wording import (
+    answer,
     at_least,
     at_most,
     hover,
     label,
+    meaning,
     percent,
     plain,
     proved,
@@ -89,17 +97,55 @@ def with_proof(record: FitRecord, **changed: object) -> FitRecord:
     )
 
 
-def answer(record):
-    """What was found and proved, without the question that comes first."""
-    return whole_answer(record)[1:]
-
-
-def test_the_question_comes_first() -> None:
-    assert whole_answer(samples.cancer())[0] == (
+def test_what_it_means_comes_after_result_and_proof() -> None:
+    needs, question = meaning(samples.cancer())
+    assert needs.startswith(
+        "What it means: all 3 scores of a new sample need these 12 features and none of the others:"
+    )
+    assert all(name in needs for name in samples.cancer().selected_names)
+    assert question == (
         "Asked: which 12 features have the most variance of their own, in 3 principal components "
         "made of them and measured on them?"
     )
-    assert whole_answer(samples.stiefel())[0].startswith("Asked: which ")
+    assert meaning(samples.stiefel())[1].startswith("Asked: which ")
+    assert meaning(samples.nasty())[0].startswith("Asked: which ")  # with all features
+    text = render(samples.cancer())
+    places = [text.index(f'id="{name}"') for name in ("title", "found", "good", "asked", "made")]
+    assert places == sorted(places)
+    assert text.index(answer(samples.cancer())[0]) < text.index("What it means") < places[1]
+
+
+def test_parameters_that_were_not_set_are_not_shown() -> None:
+    names = [name for name, _ in asked_table(samples.cancer())]
+    assert {"n_components", "n_features_to_select", "scale", "certify"} <= set(names)
+    assert not {"budget", "groups", "psd", "solver", "criterion", "missing"} & set(names)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_the_defaults_are_those_of_the_estimators(name: str) -> None:
+    estimator = getattr(kspan, name)()
+    record = replace(
+        samples.wine(), estimator=name, parameters=plain_parameters(estimator, 13)
+    )  # fmt: skip
+    assert record.set_parameters == {"n_components": 2}
+
+
+def test_variances_of_many_decades_have_a_logarithmic_scale() -> None:
+    record = samples.wine()
+    axis = variances(ScreeFigure.from_record(record)).layout["yaxis"]
+    assert "type" not in axis
+    wide = replace(record, explained_variance=np.array([3.0, 1e-4]))
+    chart = variances(ScreeFigure.from_record(wide))
+    assert chart.layout["yaxis"]["type"] == "log"
+    assert "logarithmic" in chart.caption
+
+
+def test_the_page_is_less_than_half_of_plotly_and_unpacks_to_it() -> None:
+    text = render(samples.wine())
+    inside = re.search(r'<script type="text/plain" id="plotly">([\w+/=]*)</script>', text)
+    assert inside is not None
+    assert zlib.decompress(base64.b64decode(inside[1])).decode() == PLOTLY
+    assert len(text) < 0.5 * len(PLOTLY)
 
 
 def test_features_that_tell_all_others() -> None:
@@ -108,14 +154,16 @@ def test_features_that_tell_all_others() -> None:
         2, 3, scale=True, criterion="represent", certify="exact", random_state=0
     ).fit(wine)
     record = FitRecord.from_estimator(model, wine)
-    assert whole_answer(record) == [
-        "Asked: which 3 features tell the most about all 13 features, by 2 scores made of them?",
+    assert answer(record) == [
         "2 scores made of 3 of 13 features tell 49.6% of the variance of all of them; PCA on all "
         "of them would tell 55.4%.",
         "No other choice of 3 features tells more, if each is measured with noise of 0.001% of its "
         "variance: proved.",
     ]
     assert "told, 89.5%" in render(record)
+    assert meaning(record)[1] == (
+        "Asked: which 3 features tell the most about all 13 features, by 2 scores made of them?"
+    )
     record.verify(wine)
 
 

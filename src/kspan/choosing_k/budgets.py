@@ -27,7 +27,7 @@ from kspan.solving import RandomState, generator, prove_point, run_method
 SHARES = (0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BudgetPath(AnyPath):
     """What the best panels for several budgets explain, with a band that holds the optimum.
 
@@ -87,6 +87,9 @@ class BudgetPath(AnyPath):
         if not np.isclose(self.budget[nearest], budget):
             raise ValueError(f"The path has no budget of {budget:g}: {self.budget.tolist()}.")
         return nearest
+
+    def _ends(self) -> str:
+        return f"Budgets of {self.budget[0]:g} to {self.budget[-1]:g}"
 
     def columns(self) -> dict[str, FloatArray | Index]:
         """Return the numbers as columns of a table."""

@@ -6,20 +6,29 @@ features each. `AnyPath` is what they have in common with the path over budgets.
 
 import os
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from kspan.arrays import FloatArray, Index, Mask
+from kspan.cards import Grid, at_most, card, some_rows
+from kspan.io.results import data_frame, json_ready
 from kspan.proofs import Certificate
-from kspan.proofs.check.certificate import file_types
+from kspan.proofs.check.certificate import OPTIMAL_GAP, file_types
 from kspan.storage import load_file, save_file
+
+# The columns of a path that a card shows, and what it calls them.
+_SHOWN = {
+    "features": "k", "budget": "budget", "share_of_pca": "of plain PCA", "gap": "at most missing",
+}  # fmt: skip
+BEST = "proved best"
+_ENDED = ("completed", "converged", "optimal")
 
 # A share counts as reached when only rounding is missing.
 ROUNDING = 1e-12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AnyPath:
     """What better and better choices explain, and at most could; the rest says what makes them so.
 
@@ -57,6 +66,79 @@ class AnyPath:
         positive = np.where(self.upper > 0, self.upper, 1.0)
         return (self.upper - self.objective) / positive
 
+    def columns(self) -> dict[str, FloatArray | Index]:
+        """Return the numbers as columns of a table."""
+        raise NotImplementedError
+
+    def to_frame(self) -> Any:
+        """Return `columns` as a pandas DataFrame, with a row for each place of the path."""
+        return data_frame(self.columns())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, texts and lists, ready for JSON: a dict for each place of the path.
+
+        What is not known is None, and `selected` has the features: their names if there are any.
+        """
+        names = (
+            "n_components", "n_features", "full", "total_variance", "status", "seconds",
+        )  # fmt: skip
+        found: dict[str, Any] = {"kind": self.called}
+        found |= {name: getattr(self, name) for name in names}
+        rows = self.rows()
+        for row, support in zip(rows, self.supports, strict=True):
+            row["selected"] = self._named(support)
+        found["path"] = rows
+        found["certificates"] = [proof.to_dict() for proof in self.certificates]
+        ready: dict[str, Any] = json_ready(found)
+        return ready
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return `columns` by rows, as plain numbers; None for what is not known."""
+        columns = {name: json_ready(values) for name, values in self.columns().items()}
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self._summary()}>"
+
+    def _repr_html_(self) -> str:
+        rows = self.rows()
+        columns = [name for name in rows[0] if name in _SHOWN or name.startswith("gap")]
+        some = some_rows(len(rows))
+        return card(
+            f"{self.called[0].upper()}{self.called[1:]}: {self._about}",
+            f"{self._summary()[0].upper()}{self._summary()[1:]}.",
+            [] if self.status in _ENDED else [f"It ended early: {self.status}."],
+            grid=Grid(
+                [_SHOWN.get(name, name.replace("_", " of ")) for name in columns],
+                [[_cell(name, rows[place][name]) for name in columns] for place in some],
+                note=f"{len(some)} of {len(rows)} rows" if len(some) < len(rows) else "",
+            ),
+        )
+
+    @property
+    def _about(self) -> str:
+        m = self.n_components
+        return f"{m} component{'s' if m > 1 else ''} of {self.n_features:,} features"
+
+    def _summary(self) -> str:
+        """Say in a line what the path has."""
+        low, high = (f"{share:.1%}" for share in (self.explained[0], self.explained[-1]))
+        gaps, proved = self.gap[np.isfinite(self.gap)], ""
+        if gaps.size:
+            worst = _cell("gap", float(gaps.max()))
+            proved = f", each at most {worst} below the best possible"
+            proved = ", each proved best" if worst == BEST else proved
+        return f"{self._ends()} have {low} to {high} of what plain PCA explains{proved}"
+
+    def _ends(self) -> str:
+        """Say from what to what it goes."""
+        raise NotImplementedError
+
+    def _named(self, support: Index) -> Index | list[str]:
+        if self.feature_names is None:
+            return support
+        return [self.feature_names[feature] for feature in support]
+
     def _sizes(self) -> Index:
         return np.array([support.size for support in self.supports], dtype=np.intp)
 
@@ -78,7 +160,7 @@ class AnyPath:
         return (cls,)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SparsityPath(AnyPath):
     """The variance that k features explain, for many k, with a band that holds the optimum.
 
@@ -254,10 +336,8 @@ class SparsityPath(AnyPath):
             raise ValueError(f"k={k} is not on the path; it has {self.k.tolist()}.")
         return int(places[0])
 
-    def _named(self, support: Index) -> Index | list[str]:
-        if self.feature_names is None:
-            return support
-        return [self.feature_names[feature] for feature in support]
+    def _ends(self) -> str:
+        return f"{self.k[0]} to {self.k[-1]} {self.counted}"
 
     @classmethod
     def stored_types(cls) -> tuple[type, ...]:
@@ -265,7 +345,7 @@ class SparsityPath(AnyPath):
         return path_types()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ComponentPath(SparsityPath):
     """What components with at most k features each explain, for many k.
 
@@ -350,6 +430,16 @@ class ComponentPath(SparsityPath):
         joint = self.estimator == JOINT and self.n_components > 1
         return "variance_sum" if joint else "explained_variance"
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, texts and lists, as `SparsityPath.to_dict` does.
+
+        With `components`, the features of each.
+        """
+        found = super().to_dict()
+        for row, k in zip(found["path"], self.k, strict=True):
+            row["components"] = json_ready(self.components_at(int(k)))
+        return found
+
     @property
     def component_gap(self) -> FloatArray:
         """(t, m), what may be missing of each component, given those before it; NaN if unknown."""
@@ -396,3 +486,11 @@ def _valid(share: float) -> float:
     if not 0 < share <= 1:
         raise ValueError(f"share must be above 0 and at most 1, got {share!r}.")
     return share
+
+
+def _cell(name: str, value: float | None) -> str:
+    if value is None:
+        return "not proved"
+    if name.startswith("gap"):
+        return BEST if value <= OPTIMAL_GAP else at_most(value)
+    return f"{value:.1%}" if name == "share_of_pca" else f"{value:g}"

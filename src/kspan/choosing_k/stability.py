@@ -35,6 +35,7 @@ from kspan.covariance.dense_data import DenseDataCovariance
 from kspan.covariance.weights import NOTHING_LEFT, Weights
 from kspan.io import open_data
 from kspan.io.read import LOAD_BYTES
+from kspan.io.results import data_frame, json_ready
 from kspan.linalg.machine import one_blas_thread
 from kspan.parallel import in_order
 from kspan.problem import Choice, RowSparseProblem, require_count
@@ -206,6 +207,23 @@ class Stability:
         order = np.argsort(-self.frequencies, kind="stable")[:count]
         names = self.feature_names
         return [(int(j) if names is None else names[j], float(self.frequencies[j])) for j in order]
+
+    def to_frame(self) -> Any:
+        """Return a pandas DataFrame of all features, the most often chosen first."""
+        features, frequencies = zip(*self.most_chosen(self.n_features), strict=True)
+        return data_frame({"feature": features, "frequency": frequencies})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, texts and lists, ready for JSON, without the single resamples."""
+        names = (
+            "jaccard", "nogueira", "n_resamples", "n_components", "n_features_to_select",
+            "n_features", "sample_share", "seed", "solver", "status",
+        )  # fmt: skip
+        found = {name: getattr(self, name) for name in names}
+        chosen = self.most_chosen(self.n_features)
+        rows = [{"feature": name, "frequency": share} for name, share in chosen]
+        ready: dict[str, Any] = json_ready({**found, "frequencies": rows})
+        return ready
 
 
 def selection_stability(

@@ -26,7 +26,7 @@ MORE_MONEY = 1.1
 @reads_file
 def fit(
     data: options.Data,
-    n_components: options.Components = 2,
+    n_components: options.ComponentsOrShare = "2",
     n_features: Annotated[
         int | None,
         typer.Option(
@@ -172,7 +172,8 @@ def fit(
     each = own.get("n_nonzero_coefs")
     ks = each if isinstance(each, list) else [] if n_features is None else [n_features]
     sizes = partial(
-        check_sizes, estimator, n_components, ks, total=total,
+        # How many a share takes is known when the data is.
+        check_sizes, estimator, 1 if n_components < 1 else n_components, ks, total=total,
         option="-k" if counts is None else "--counts",
     )  # fmt: skip
     sizes()
@@ -242,7 +243,7 @@ def fit(
     from kspan.cli import show
 
     if as_json:
-        show.write_json({**show.as_data(record), "files": files})
+        show.write_json({**record.to_dict(), "files": files})
     else:
         show.print_fit(record, files)
     statuses = {record.status, *(proof.status.value for proof in record.certificates)}
@@ -253,8 +254,9 @@ def fit(
 
 
 def _estimator(
-    kind: Estimator, n_components: int, k: int | None, *, own: dict[str, Any], share: float | None,
-    solver: str | None, include: Any, exclude: Any, rules: dict[str, Any], certify: bool | str,
+    kind: Estimator, n_components: int | float, k: int | None, *, own: dict[str, Any],
+    share: float | None, solver: str | None, include: Any, exclude: Any, rules: dict[str, Any],
+    certify: bool | str,
     n_jobs: int | None, **common: Any,
 ) -> Any:  # fmt: skip
     """Make the estimator that the options describe."""
@@ -275,8 +277,8 @@ def _estimator(
 
 
 def _counts(
-    kind: Estimator, n_components: int, k: int | None, counts: str | None, total: int | None, *,
-    disjoint: bool,
+    kind: Estimator, n_components: int | float, k: int | None, counts: str | None,
+    total: int | None, *, disjoint: bool,
 ) -> dict[str, Any]:  # fmt: skip
     """Return how many features orthonormal components may have."""
     if (counts, total, disjoint) == (None, None, False):
@@ -293,6 +295,8 @@ def _counts(
             each = [int(part) for part in counts.split(",")]
         except ValueError:
             raise ValueError(f"--counts {counts!r} must be whole numbers, as in 5,3,3.") from None
+        if n_components < 1:
+            raise ValueError("--counts needs a number of components, not a share (-m).")
         if len(each) != n_components:
             raise ValueError(
                 f"--counts {counts} has {len(each)} numbers for {n_components} components (-m); "
@@ -331,7 +335,7 @@ def _record(
         watcher.stage("other numbers of features")
         path = kspan.sparsity_path(
             measured,
-            model.n_components,
+            model.n_components_,
             estimator=path_of,
             callback=watcher.on_step,
             **asked,
@@ -343,7 +347,7 @@ def _record(
         watcher.stage(f"{resamples} resamples")
         stability = kspan.selection_stability(
             measured,
-            model.n_components,
+            model.n_components_,
             model.n_features_to_select_,
             n_resamples=resamples,
             n_jobs=model.n_jobs,
@@ -352,7 +356,7 @@ def _record(
     if more_money:
         watcher.stage("other budgets")
         budgets = kspan.budget_path(
-            measured, model.n_components, n_features_to_select=model.n_features_to_select,
+            measured, model.n_components_, n_features_to_select=model.n_features_to_select,
             budgets=[MORE_MONEY * model.budget], certify=model.certify, callback=watcher.on_step,
             **asked,
         )  # fmt: skip

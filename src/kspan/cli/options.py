@@ -79,6 +79,29 @@ Layer = Annotated[
 ]
 
 Components = Annotated[int, typer.Option("--components", "-m", min=1, help="Number of components.")]
+
+
+def components_or_share(text: str) -> int | float:
+    """Read a number of components, or a share of the variance between 0 and 1."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if 0 < number < 1:
+        return number
+    if number < 1 or not number.is_integer():
+        raise typer.BadParameter(f"{text!r} is neither a whole number nor between 0 and 1.")
+    return int(number)
+
+
+ComponentsOrShare = Annotated[
+    Any,
+    typer.Option(
+        "--components", "-m", parser=components_or_share, metavar="M|SHARE",
+        help="Number of components; or, as in 0.9, as many as plain PCA needs for that share of "
+        "the variance.",
+    ),
+]  # fmt: skip
 Scale = Annotated[
     bool, typer.Option("--scale", help="Divide every feature by its standard deviation.")
 ]

@@ -127,7 +127,7 @@ def path(
         suggestion = kspan.suggest_k(found, share=share)
         if plot is not None:
             _draw(found, suggestion.k, plot)
-    rows = _rows(found)
+    rows = found.rows()
     if csv is not None:
         from kspan.cli.show import write_rows
 
@@ -165,17 +165,6 @@ def _numbers(text: str | None) -> list[int] | None:
 
 def _range(first: int, last: int | None = None, step: int = 1) -> tuple[int, int, int]:
     return first, first if last is None else last, step
-
-
-def _rows(found: Any) -> list[dict[str, Any]]:
-    columns = found.columns()
-    # Not a number: nothing is proved there, and JSON has no word for it but null.
-    rows = zip(
-        *([None if value != value else value for value in values.tolist()]
-          for values in columns.values()),
-        strict=True,
-    )  # fmt: skip
-    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def _add_features(rows: list[dict[str, Any]], found: Any, names: Sequence[str] | None) -> None:

@@ -12,68 +12,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kspan.cards import signed, unsigned_zero
 from kspan.storage import replacing
 
 if TYPE_CHECKING:
-    from kspan.proofs import Certificate
     from kspan.records import FitRecord
 
 # A table on the screen shows no more features; --csv, --json and the report have all.
 MOST_ROWS = 40
-
-
-def as_data(record: "FitRecord") -> dict[str, Any]:
-    """Return a record as numbers, texts, lists and dicts."""
-    full = None if record.pca_variance is None else float(record.pca_variance.sum())
-    return {
-        "estimator": record.estimator,
-        "parameters": record.parameters,
-        "source": record.source,
-        "n_samples": record.n_samples,
-        "n_features": record.n_features,
-        "fingerprint": record.fingerprint,
-        "weights": record.weights,
-        "label": record.label_name,
-        "missing": {"values": record.n_missing, "share": record.missing_share},
-        "indefiniteness": record.indefiniteness,
-        "selected": [
-            {"feature": name, "index": int(place), "loadings": loadings.tolist()}
-            for name, place, loadings in zip(
-                record.selected_names, record.support, record.loadings, strict=True
-            )
-        ],
-        "explained_variance": record.explained_variance.tolist(),
-        "objective": record.objective,
-        "total_variance": record.total_variance,
-        "share_of_total": record.objective / record.total_variance,
-        "share_of_pca": None if full is None else record.objective / full,
-        "represented_share": record.represented_share,
-        "panel_share": record.panel_share,
-        "pca_share": record.pca_share,
-        "effective_features": record.effective_features,
-        "solver": record.solver,
-        "status": record.status,
-        "n_passes": record.n_passes,
-        "certificates": [
-            {"about": record.proof_is_about(j), **_certificate(proof)}
-            for j, proof in enumerate(record.certificates)
-        ],
-        "seconds": record.seconds,
-        "environment": record.environment,
-    }
-
-
-def _certificate(proof: "Certificate") -> dict[str, Any]:
-    return {
-        "lower": proof.lower,
-        "upper": proof.upper,
-        "gap": proof.gap,
-        "status": proof.status.value,
-        "level": proof.level,
-        "method": proof.method,
-        "confidence": proof.confidence,
-        "seconds": proof.seconds,
-    }
 
 
 def write_json(value: Any) -> None:
@@ -85,7 +31,7 @@ def write_csv(record: "FitRecord", path: Path) -> None:
     """Write the chosen features and their loadings, in full precision."""
     axes = [f"PC{j + 1}" for j in range(record.n_components)]
     rows = [
-        [name, int(place), *(repr(float(number)) for number in loadings)]
+        [name, int(place), *(repr(float(number) + 0.0) for number in loadings)]
         for name, place, loadings in zip(
             record.selected_names, record.support, record.loadings, strict=True
         )
@@ -189,7 +135,7 @@ def _loadings(record: "FitRecord") -> Table:
     order = np.argsort(-(record.loadings**2).sum(axis=1), kind="stable")[:MOST_ROWS]
     names = record.selected_names
     for row in order:
-        numbers = (f"{value:+.3f}" if value else "·" for value in record.loadings[row])
+        numbers = (signed(value) if value else "·" for value in record.loadings[row])
         table.add_row(Text(names[row]), *numbers)
     return table
 
@@ -210,6 +156,6 @@ def _variances(record: "FitRecord") -> Table:
     if record.pca_variance is not None:
         lines.append((f"plain PCA, {record.n_features:,} features", record.pca_variance))
     for name, values in lines:
-        cells = [f"{value:.4g}" for value in (*values, values.sum())]
+        cells = [unsigned_zero(f"{value:.4g}") for value in (*values, values.sum())]
         table.add_row(name, *cells, f"{values.sum() / total:.1%}")
     return table

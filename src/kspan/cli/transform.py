@@ -64,7 +64,7 @@ def transform(
             f"{data} are taken to be centred"
         )
     header = [f"PC{j + 1}" for j in range(found.n_components)]
-    rows = [[repr(float(score)) for score in row] for row in scores]
+    rows = [[repr(float(score) + 0.0) for score in row] for row in scores]
     if samples is not None:
         header = ["sample", *header]
         rows = [[name, *row] for name, row in zip(samples, rows, strict=True)]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_n_features, check_is_fitted, validate_data
 
 from kspan.arrays import FloatArray
+from kspan.choosing_k.components import components_for
 from kspan.covariance import Covariance, Memory, as_covariance, require_built_as
 from kspan.covariance.matrix import Psd
 from kspan.covariance.missing import RULES
@@ -24,7 +25,7 @@ from kspan.io import Opened, open_data
 from kspan.io.numeric import require_numeric
 from kspan.io.rows import projected
 from kspan.problem import LoadingsSolution, Solution, VarianceShares, variance_shares
-from kspan.progress import Monitor, combine, log_progress, log_reading
+from kspan.progress import Monitor, Status, combine, log_progress, log_reading
 from kspan.proofs.search.prover import ProofOptions
 from kspan.solvers.method import AnyMethod, Method
 from kspan.solvers.registry import as_method, methods_for
@@ -43,7 +44,10 @@ def common_constraints(*problems: type) -> dict[str, list[Any]]:
     """
     solvers = {name for problem in problems for name in methods_for(problem)}
     return {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0, 1, closed="neither"),
+        ],
         "solver": [StrOptions(solvers), Method],
         "scale": ["boolean"],
         "covariance": [None, StrOptions({"precomputed"})],
@@ -66,6 +70,7 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
     scikit-learn wants it.
     """
 
+    n_components: int | float
     solver: str | AnyMethod
     scale: bool = False
     covariance: str | None = None
@@ -77,6 +82,37 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
     callback: Callable[..., bool | None] | None = None
     verbose: int | bool = 0
     random_state: Any = None
+
+    # What is there after a fit that was to prove something.
+    _proofs_are_in: ClassVar[str] = "certificate_"
+
+    def __getattr__(self, name: str) -> Any:
+        """Say why a certificate is not there; scikit-learn asks `hasattr`, which stays false."""
+        if name in ("certificate_", "certificates_"):
+            raise AttributeError(self._why_without(name), name=name, obj=self)
+        return super().__getattribute__(name)  # raises as if this method were not there
+
+    def _why_without(self, name: str) -> str:
+        # Not by attributes: what is only half unpickled has none.
+        known, here = vars(self), type(self).__name__
+        if name != self._proofs_are_in:
+            return f"{here} has no {name}: its proofs are in {self._proofs_are_in}."
+        exact = isinstance(known.get("solver"), str) and known["solver"] == "exact"
+        asked = (
+            bool(known.get("certify")) or exact or getattr(known.get("solver"), "proof_level", None)
+        )
+        if "status_" not in known:
+            return f"{name}: this {here} is not fitted yet."
+        if asked and Status(known["status_"]).stopped_early:
+            return (
+                f"{name}: the fit was stopped before a proof was begun ({known['status_']}); give "
+                "it more time."
+            )
+        if asked:
+            return f"{name}: a proof was asked for after the fit; fit again."
+        solvers = self._parameter_constraints["solver"][0].options
+        also = " (or solver='exact')" if "exact" in solvers else ""
+        return f"{name}: nothing was proved about this fit; fit with certify=True{also}."
 
     def _as_covariance(self, X: Any, reset: bool, sample_weight: Any = None) -> Covariance:
         precomputed = self.covariance == "precomputed"
@@ -172,6 +208,10 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
         given = {name: options[name] for name in PROOF_OPTIONS if name in options}
         return ProofOptions(**given, n_jobs=n_jobs)
 
+    def _count_components(self, covariance: Covariance) -> None:
+        """Set `n_components_`: as many as were asked for, or as a share of the variance takes."""
+        self.n_components_ = components_for(covariance, self.n_components)
+
     def _seed(self) -> int:
         """Draw a seed from the random state, as scikit-learn's estimators do."""
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -248,8 +288,10 @@ class CovarianceEstimator(BaseEstimator):  # type: ignore[misc]
         largest = np.abs(components).argmax(axis=1)
         signs = np.where(components[np.arange(len(components)), largest] < 0, -1.0, 1.0)
         # Zeros have no sign: what is written to files should not show one.
-        components = components * signs[:, None] + 0.0
+        components = components * signs[:, None]
         self.components_ = components.astype(covariance.dtype, copy=False)
+        self.components_ += 0.0
+        variances = variances + 0.0
         self.explained_variance_ = variances
         self.explained_variance_ratio_ = variances / covariance.trace()
         self.n_components_ = len(components)

@@ -28,8 +28,9 @@ class ElementSparsePCA(LoadingsEstimator):
 
     Parameters
     ----------
-    n_components : int, default=2
-        m, the number of components.
+    n_components : int or float, default=2
+        m, the number of components, or the share of the variance that plain PCA with so many
+        has: see `FeatureSparsePCA`.
     n_nonzero_coefs : int or None, default=None
         k, the number of features in each component; by default a fifth of the features, at
         least one.
@@ -106,6 +107,7 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
     ['optimal', 'optimal']
     """
 
+    _proofs_are_in: ClassVar[str] = "certificates_"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_nonzero_coefs": [None, Interval(Integral, 1, None, closed="left")],
         "deflation": [None, StrOptions(set(DEFLATIONS))],
@@ -114,7 +116,7 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
         **common_constraints(ElementSparseProblem),
     }
 
-    n_components: int = 2
+    n_components: int | float = 2
     n_nonzero_coefs: int | None = None
     _: KW_ONLY
     solver: str | AnyMethod = "auto"
@@ -124,6 +126,6 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
 
     def _solve(self, covariance: Covariance, monitor: Monitor) -> LoadingsSolution:
         k = self.n_nonzero_coefs or default_nonzero_coefs(covariance.n_features)
-        problem = ElementSparseProblem(covariance, self.n_components, k)
+        problem = ElementSparseProblem(covariance, self.n_components_, k)
         method = self._method(ElementSparseProblem, deflation=self.deflation)
         return self._run_with_proofs(problem, method, monitor, self.certify, self.n_jobs)

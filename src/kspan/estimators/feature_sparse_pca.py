@@ -12,8 +12,9 @@ class FeatureSparsePCA(SparseProjection, FeatureSparseEstimator):
 
     Parameters
     ----------
-    n_components : int, default=2
-        m, the number of components.
+    n_components : int or float, default=2
+        m, the number of components; or, between 0 and 1, the fewest whose plain PCA has that share
+        of the total variance, as in scikit-learn's PCA. `n_components_` has the number.
     n_features_to_select : int, float or None, default=None
         k, the number of features that all components share; or, between 0 and 1, that share of
         the features (rounded down); or None: ten for each component, and no more than half of all,

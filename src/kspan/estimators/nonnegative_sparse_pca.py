@@ -30,8 +30,9 @@ class NonnegativeSparsePCA(LoadingsEstimator):
 
     Parameters
     ----------
-    n_components : int, default=2
-        m, the number of components.
+    n_components : int or float, default=2
+        m, the number of components, or the share of the variance that plain PCA with so many
+        has: see `FeatureSparsePCA`.
     n_nonzero_coefs : int or None, default=None
         k, the largest number of features in a component; by default a fifth of the features, at
         least one. A component uses fewer when no more help.
@@ -100,6 +101,7 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
     ['optimal', 'optimal']
     """
 
+    _proofs_are_in: ClassVar[str] = "certificates_"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_nonzero_coefs": [None, Interval(Integral, 1, None, closed="left")],
         "rank": [Interval(Integral, 1, None, closed="left")],
@@ -110,7 +112,7 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
         **common_constraints(NonnegativeProblem),
     }
 
-    n_components: int = 2
+    n_components: int | float = 2
     n_nonzero_coefs: int | None = None
     _: KW_ONLY
     rank: int = 3
@@ -123,7 +125,7 @@ n_nonzero_coefs_, selected_features_, n_iter_, n_passes_, solver_, status_, mean
     def _solve(self, covariance: Covariance, monitor: Monitor) -> LoadingsSolution:
         self._forget("epsilon_")
         k = self.n_nonzero_coefs or default_nonzero_coefs(covariance.n_features)
-        problem = NonnegativeProblem(covariance, self.n_components, k)
+        problem = NonnegativeProblem(covariance, self.n_components_, k)
         method = self._nonnegative_method()
         if isinstance(method, NetMethod):
             self.epsilon_ = achieved_by_net(problem, method.rank, method.epsilon)

@@ -36,6 +36,7 @@ class LoadingsEstimator(SparseProjection, CovarianceEstimator):
         """
         monitor = self._monitor()
         covariance = self._as_covariance(X, reset=True, sample_weight=sample_weight)
+        self._count_components(covariance)
         solution = self._solve(covariance, monitor)
         self._keep(covariance, solution)
         self.orthogonality_error_ = solution.orthogonality_error

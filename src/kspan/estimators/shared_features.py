@@ -62,7 +62,7 @@ class FeatureSparseEstimator(CovarianceEstimator):
         **common_constraints(RowSparseProblem, RepresentProblem),
     }
 
-    n_components: int = 2
+    n_components: int | float = 2
     n_features_to_select: int | float | None = None
     _: KW_ONLY
     explained_share: float | None = None
@@ -146,6 +146,7 @@ class FeatureSparseEstimator(CovarianceEstimator):
         method = self._method(kind, init=self.init)
         level = method.proof_level or level_of(self.certify, kind)
         options = options_for(method, self._proof_options(self.n_jobs))
+        self._count_components(covariance)
         problem, solution = self._choose(covariance, method.searching(), monitor)
         if level and not solution.status.stopped_early:
             solution, self.certificate_ = prove_solution(
@@ -165,7 +166,7 @@ class FeatureSparseEstimator(CovarianceEstimator):
 
         Each score has the variance that it explains of all features, as those of PCA have.
         """
-        support, m = solution.support, self.n_components
+        support, m = solution.support, self.n_components_
         weights = solution.weights
         image = covariance.matmat(weights, support)
         size = np.sqrt(power_of_two(covariance.trace()))
@@ -176,9 +177,11 @@ class FeatureSparseEstimator(CovarianceEstimator):
         decoder = np.zeros((covariance.n_features, m))
         decoder[:, told] = image @ turn[:, told] / variances[told]
         signs = np.where(decoder[np.abs(decoder).argmax(axis=0), np.arange(m)] < 0, -1.0, 1.0)
-        components = placed(scores * signs, support, covariance.n_features).T + 0.0
-        self.components_ = components.astype(covariance.dtype, copy=False)
-        self.decoder_ = ((decoder * signs).T + 0.0).astype(covariance.dtype, copy=False)
+        components = placed(scores * signs, support, covariance.n_features).T
+        self.components_ = components.astype(covariance.dtype)
+        self.decoder_ = (decoder * signs).T.astype(covariance.dtype)
+        for rows in (self.components_, self.decoder_):
+            rows += 0.0  # zeros have no sign
         self.explained_variance_ = variances
         self.explained_variance_ratio_ = variances / covariance.trace()
 
@@ -228,7 +231,7 @@ class FeatureSparseEstimator(CovarianceEstimator):
         self, covariance: Covariance, method: AnyMethod, monitor: Monitor
     ) -> tuple[Any, Solution]:
         """Return the problem with its number of features, and what a method finds for it."""
-        d, m = covariance.n_features, self.n_components
+        d, m = covariance.n_features, self.n_components_
         k: Any = self.n_features_to_select
         include = self._feature_indices("include", d)
         exclude = self._feature_indices("exclude", d)
@@ -260,7 +263,7 @@ class FeatureSparseEstimator(CovarianceEstimator):
         wanted: Callable[[Any], Solution], share: float, monitor: Monitor,
     ) -> tuple[Any, Solution]:  # fmt: skip
         """Return the fewest features that keep a share of what plain PCA explains."""
-        full = float(smallest.covariance.leading(self.n_components).values.sum())
+        full = float(smallest.covariance.leading(self.n_components_).values.sum())
         target = share * full
         problem, solution = smallest_support(
             smallest,

@@ -42,8 +42,9 @@ class StiefelSparsePCA(LoadingsEstimator):
 
     Parameters
     ----------
-    n_components : int, default=2
-        m, the number of components.
+    n_components : int or float, default=2
+        m, the number of components, or the share of the variance that plain PCA with so many
+        has: see `FeatureSparsePCA`.
     alpha : float, optional
         Weight of the penalty, in the units of a variance. More is sparser, up to the largest
         useful value, beyond which every component would be a single feature: more than that is an
@@ -173,7 +174,7 @@ class StiefelSparsePCA(LoadingsEstimator):
         **common_constraints(StiefelProblem),
     }
 
-    n_components: int = 2
+    n_components: int | float = 2
     _: KW_ONLY
     alpha: float | None = None
     n_nonzero_coefs: int | Sequence[int] | None = None
@@ -219,7 +220,7 @@ class StiefelSparsePCA(LoadingsEstimator):
 
     def _problem(self, covariance: Covariance) -> StiefelProblem:
         """Return what the parameters ask: counts, or a penalty."""
-        m = self.n_components
+        m = self.n_components_
         if self.n_nonzero_coefs is None and self.n_nonzero_total is None:
             if self.disjoint:
                 raise ValueError("disjoint=True needs n_nonzero_coefs or n_nonzero_total.")

@@ -17,6 +17,12 @@ What differs in colour differs in lightness, mark, hatch or a written sign too.
 
 import numpy as np
 
+from kspan.cards import MINUS as MINUS
+from kspan.cards import NAMELESS as NAMELESS
+from kspan.cards import one_line as one_line
+from kspan.cards import shorten as shorten
+from kspan.cards import signed as signed
+
 # Matplotlib draws with the light one.
 LIGHT = {
     "paper": "#fdfcfa", "sheet": "#f4f2ed", "ink": "#1d2126", "muted": "#565d66",
@@ -53,45 +59,6 @@ def class_colours(count: int) -> list[str]:
     at, known = np.linspace(0.05, 0.85, max(count, 2)), np.linspace(0, 1, len(SEQUENCE))
     channels = np.array([np.interp(at, known, channel) for channel in steps.T]).round().astype(int)
     return ["#{:02x}{:02x}{:02x}".format(*colour) for colour in channels.T[:count]]
-
-
-MINUS, DOTS = "\N{MINUS SIGN}", "\N{HORIZONTAL ELLIPSIS}"
-NAMELESS = "(no name)"
-
-
-def one_line(name: str) -> str:
-    """Return a name without line breaks; a text that says so if it is empty."""
-    return " ".join(name.split()) or NAMELESS
-
-
-def shorten(name: str, longest: int) -> str:
-    """Return a name on one line, cut in the middle if it is long: names differ at their ends.
-
-    Examples
-    --------
-    >>> shorten("mean concave points", 11)
-    'mean …oints'
-    """
-    name = one_line(name)
-    if len(name) <= longest:
-        return name
-    tail = (longest - 1) // 2
-    return f"{name[: longest - 1 - tail]}{DOTS}{name[len(name) - tail :]}"
-
-
-def signed(value: float, decimals: int = 3) -> str:
-    """Return a loading, always with its sign: a sign must not need a colour.
-
-    Examples
-    --------
-    >>> signed(0.25), signed(0.25, 2), signed(2e-9), signed(0.0)
-    ('+0.250', '+0.25', '+2e−9', '0')
-    """
-    if value == 0:
-        return "0"
-    small = abs(value) < 0.5 * 10.0**-decimals
-    text = f"{value:+.0e}" if small else f"{value:+.{decimals}f}"
-    return text.replace("e-0", "e-").replace("-", MINUS)
 
 
 def component_names(m: int) -> list[str]:

@@ -250,7 +250,9 @@ def projected(
     fill: NDArray[Any] | None = None,
 ) -> NDArray[Any]:  # fmt: skip
     """Return rows times axes, minus an origin; what is missing filled by columns first."""
-    return np.asarray((values if fill is None else filled(values, fill)) @ axes - origin, dtype)
+    found = np.asarray((values if fill is None else filled(values, fill)) @ axes - origin, dtype)
+    found += 0.0  # zeros have no sign
+    return found
 
 
 def filled(values: Any, fill: NDArray[Any]) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 from kspan.arrays import FloatArray, Index
 from kspan.choosing_k import BudgetPath, ComponentPath, SparsityPath
 from kspan.choosing_k.band import free_bounds, least_of_more, upper_band
+from kspan.choosing_k.components import is_share
 from kspan.choosing_k.criteria import asking
 from kspan.choosing_k.own_features import OwnFeatures
 from kspan.choosing_k.panel import Panel
@@ -358,7 +359,7 @@ class Check:
     def counts(self, W: FloatArray) -> None:
         """As many components, and features in each, as were asked for."""
         asked = self.record.parameters
-        need(asked["n_components"] == self.m, "n_components: not as many components")
+        self.components_asked_for(asked["n_components"])
         if self.record.is_row_sparse:
             return
         need(W.any(axis=1).all(), "support: with features that no component uses")
@@ -369,6 +370,23 @@ class Check:
         need(total is None or used.sum() <= total, "loadings: too many features in all")
         need(not asked.get("disjoint") or (used.sum(axis=1) <= 1).all(),
              "loadings: two components share a feature")  # fmt: skip
+
+    def components_asked_for(self, wanted: int | float) -> None:
+        """As many components as were asked for, or the fewest with a share of the variance."""
+        if not is_share(wanted):
+            need(wanted == self.m, "n_components: not as many components")
+            return
+        need(0 < wanted < 1, "n_components: no share")
+        most = min(self.d, self.covariance.n_samples or self.d)
+        explained = np.cumsum(self.covariance.leading(self.m).values)
+        target, slack = wanted * self.covariance.trace(), self.loose * float(explained[-1])
+        need(
+            explained[-1] >= target - slack or self.m == most,
+            f"n_components: {self.m} components have less than {wanted} of the variance",
+        )
+        fewer = explained[-2] if self.m > 1 else 0.0
+        need(fewer <= target + slack,
+             f"n_components: fewer than {self.m} have {wanted} of the variance")  # fmt: skip
 
     def frame(self) -> str:
         """Centre, scales and scores: what applies the fit to samples."""
@@ -793,6 +811,8 @@ def not_checked(record: "FitRecord", *, named: bool) -> str:
         names.append("sample_names")
     if record.labels is not None:
         names.append("labels")
+    if record.notes:
+        names.append("notes")
     if record.is_row_sparse and record.parameters["n_features_to_select"] is None:
         names.append("that fewer features would not do")
     if record.certificates:

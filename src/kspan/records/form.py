@@ -48,7 +48,7 @@ STATUSES = frozenset(status.value for status in Status)
 
 # Of the parameters, what the check reads; each estimator has more.
 PARAMETERS: dict[str, Any] = {
-    "n_components": int,
+    "n_components": int | float,
     "covariance": str | None,
     "scale": bool,
     "missing": str,
@@ -73,6 +73,13 @@ PARAMETERS: dict[str, Any] = {
     "deflation": str | None,
     "certify": bool | str,
 }
+
+# What parameters are by default, where that is not None.
+DEFAULTS: dict[str, Any] = {
+    "n_components": 2, "scale": False, "missing": "raise", "psd": "mend", "solver": "auto",
+    "criterion": "variance", "disjoint": False, "penalty": "l1", "certify": False, "rank": 3,
+    "epsilon": 0.1,
+}  # fmt: skip
 
 
 def need(holds: Any, message: str) -> None:

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
+from kspan.cards import LONGEST, MOST_ROWS, Grid, card, counted, shorten, signed
 from kspan.choosing_k import BudgetPath, ComponentPath, Panel, SparsityPath, Stability
 from kspan.choosing_k.result import path_types
 from kspan.io.columns import Chosen, as_plain
+from kspan.io.results import data_frame, json_ready
 from kspan.io.rows import projected
 from kspan.io.table import as_floats, not_finite
 from kspan.proofs import Certificate, CertificateError
@@ -24,6 +26,7 @@ from kspan.proofs.check.certificate import file_types
 from kspan.records.check import check_record
 from kspan.records.collect import covariance_of, environment, plain_parameters, some_scores
 from kspan.records.form import (
+    DEFAULTS,
     JOINT,
     ONE_BY_ONE,
     PATH_OF,
@@ -33,10 +36,11 @@ from kspan.records.form import (
     require_form,
     require_times,
 )
+from kspan.records.notes import notes_about
 from kspan.storage import load_file, load_notes, save_file
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FitRecord:
     """A fit, without its data.
 
@@ -88,6 +92,8 @@ class FitRecord:
     indefiniteness : float
         How far below zero the smallest eigenvalue of a given matrix is, as a share of the largest
         one. Variances and bounds are about the matrix as it is.
+    notes : list of str
+        What to know about the data: raw counts, or columns in different units.
     created, seconds : str, float or None
         When, and how long it took.
     version : int
@@ -130,6 +136,7 @@ class FitRecord:
     effective_features: float | None = None
     labels: list[str] | None = None
     label_name: str | None = None
+    notes: list[str] = field(default_factory=list)
     created: str = ""
     seconds: float | None = None
     version: int = field(default=VERSION)
@@ -138,6 +145,15 @@ class FitRecord:
     def n_components(self) -> int:
         """The number m of components."""
         return self.loadings.shape[1]
+
+    @property
+    def set_parameters(self) -> dict[str, Any]:
+        """Those parameters that are not as they are by default, and the numbers that say most."""
+        return {
+            name: value
+            for name, value in self.parameters.items()
+            if name == "n_components" or value != DEFAULTS.get(name)
+        }
 
     @property
     def pca_share(self) -> float | None:
@@ -211,7 +227,7 @@ class FitRecord:
 
     def remarks(self) -> list[str]:
         """Say in sentences what is not as plain as it could be about data and rules."""
-        found = self._rules()
+        found = [*self._rules(), *self.notes]
         if self.weights is not None:
             found.append("Samples are weighted.")
         if self.n_missing:
@@ -252,6 +268,102 @@ class FitRecord:
             gain = last / budgets.objective[budgets.place(budgets.asked)] - 1
             found.append(f"{more:.0%} more money would buy {gain:.2%} more explained variance.")
         return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fit as plain numbers, texts and lists, ready for JSON.
+
+        It is what ``kspan fit --json`` writes. Path, stability and budgets have a `to_dict` of
+        their own.
+        """
+        full = None if self.pca_variance is None else float(self.pca_variance.sum())
+        names = self.selected_names
+        found: dict[str, Any] = json_ready({
+            "estimator": self.estimator,
+            "parameters": self.parameters,
+            "source": self.source,
+            "n_samples": self.n_samples,
+            "n_features": self.n_features,
+            "fingerprint": self.fingerprint,
+            "weights": self.weights,
+            "label": self.label_name,
+            "missing": {"values": self.n_missing, "share": self.missing_share},
+            "indefiniteness": self.indefiniteness,
+            "selected": [
+                {"feature": name, "index": place, "loadings": loadings + 0.0}
+                for name, place, loadings in zip(names, self.support, self.loadings, strict=True)
+            ],
+            "explained_variance": self.explained_variance,
+            "objective": self.objective,
+            "total_variance": self.total_variance,
+            "share_of_total": self.objective / self.total_variance,
+            "share_of_pca": None if full is None else self.objective / full,
+            "represented_share": self.represented_share,
+            "panel_share": self.panel_share,
+            "pca_share": self.pca_share,
+            "effective_features": self.effective_features,
+            "solver": self.solver,
+            "status": self.status,
+            "n_passes": self.n_passes,
+            "certificates": [
+                {"about": self.proof_is_about(j), **_of_proof(proof)}
+                for j, proof in enumerate(self.certificates)
+            ],
+            "seconds": self.seconds,
+            "environment": self.environment,
+        })  # fmt: skip
+        return found
+
+    def to_frame(self) -> Any:
+        """Return the loadings as a pandas DataFrame: a row for each chosen feature, by its name."""
+        columns: dict[str, Any] = {"index": self.support}
+        columns |= {f"PC{j + 1}": column + 0.0 for j, column in enumerate(self.loadings.T)}
+        return data_frame(columns, index=self.selected_names)
+
+    def __repr__(self) -> str:
+        proofs = "; ".join(dict.fromkeys(proof.verdict for proof in self.certificates))
+        return f"<FitRecord: {self._found()}; {proofs or 'nothing is proved'}>"
+
+    def _found(self) -> str:
+        """Say in a line how many features explain, or tell, how much."""
+        k, d, m = self.support.size, self.n_features, self.n_components
+        carry = "tell" if self.tells_all else "carry"
+        who = f"{k:,} of {counted(d, 'feature')} {carry}{'s' if k == 1 else ''}"
+        if self.pca_variance is not None and self.pca_variance.sum() > 0:
+            share, of = self.objective / float(self.pca_variance.sum()), "what plain PCA explains"
+        elif self.total_variance > 0:
+            share, of = self.objective / self.total_variance, "the variance of the data"
+        else:
+            return f"{k:,} of {counted(d, 'feature')}"
+        return f"{who} {share:.1%} of {of}, with {counted(m, 'component')}"
+
+    def _repr_html_(self) -> str:
+        proofs = self.certificates
+        said = [
+            f"{about[0].upper()}{about[1:]}: {proof.verdict}."
+            for about, proof in ((self.proof_is_about(j), p) for j, p in enumerate(proofs))
+        ]
+        samples = "a covariance" if self.n_samples is None else counted(self.n_samples, "sample")
+        facts = [("data", f"{samples}, {counted(self.n_features, 'feature')}")]
+        if self.represented_share is not None:
+            facts.append(("scores tell of all features", f"{self.represented_share:.1%}"))
+        facts.append(("found by", f"{self.solver}, {self.status}"))
+        order = np.argsort(-(self.loadings**2).sum(axis=1), kind="stable")[:MOST_ROWS]
+        source = f" of {shorten(self.source, LONGEST)}" if self.source else ""
+        names, hidden = self.selected_names, self.support.size - order.size
+        rows = [
+            [shorten(names[i], LONGEST), *(signed(float(value)) for value in self.loadings[i])]
+            for i in order
+        ]
+        return card(
+            f"{self.estimator}{source}",
+            f"{self._found()}.",
+            [*(said or ["Nothing is proved about it."]), *self.notes],
+            facts,
+            Grid(
+                ["feature", *(f"PC{j + 1}" for j in range(self.n_components))], rows,
+                note=f"and {hidden:,} more: to_frame() has them all" if hidden else "",
+            ),
+        )  # fmt: skip
 
     def proof_is_about(self, number: int) -> str:
         """Say what a certificate is about; `number` counts from 0.
@@ -372,6 +484,7 @@ class FitRecord:
             represented_share=estimator.represented_variance_ratio_,
             panel_share=estimator.panel_variance_ratio_,
             effective_features=estimator.effective_features_,
+            notes=notes_about(covariance),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             seconds=seconds,
         )
@@ -501,6 +614,13 @@ class FitRecord:
             Naming the first number that does not follow from the data.
         """
         return check_record(self, X, feature_names, sample_weight)
+
+
+def _of_proof(proof: Certificate) -> dict[str, Any]:
+    """Return of a certificate what there is to say about a fit."""
+    names = ("lower", "upper", "gap", "status", "level", "method", "confidence", "seconds")
+    found = proof.to_dict()
+    return {name: found[name] for name in names}
 
 
 def _require_length(what: str, names: Any, length: int | None) -> None:

@@ -46,6 +46,9 @@ CLASS_SYMBOLS = (
 )  # fmt: skip
 COLOUR_SCALE = [[i / (len(SEQUENCE) - 1), colour] for i, colour in enumerate(SEQUENCE)]
 
+# Variances that differ by more than this are drawn on a logarithmic scale.
+DECADES = 300.0
+
 # Pixels that a cell of the heat map needs for its number.
 CELL = 58
 
@@ -111,6 +114,10 @@ def variances(figure: ScreeFigure) -> Chart:
         "xaxis": axis("component", showgrid=False),
         "yaxis": axis("share of total variance", tickformat=".0%", rangemode="tozero"),
     }  # fmt: skip
+    shown = np.concatenate([shares[shares > 0] for _, shares, _, _ in bars])
+    if shown.size and shown.max() > DECADES * shown.min():
+        layout["yaxis"] = axis("share of total variance", type="log", tickformat="~p", dtick=1)
+        caption += " The scale is logarithmic: each line is ten times the one below."
     width = 60 * m if m > 6 else 0
     return Chart("variance", "Explained variance", caption, data, layout, min_width=width)
 

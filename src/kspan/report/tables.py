@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
+from kspan.cards import counted as count
+from kspan.cards import unsigned_zero
 from kspan.figures.appearance import component_names, shorten, signed
 from kspan.progress import Status
 from kspan.records import FitRecord
-from kspan.report.wording import count, number, percent, place, plain, seconds
+from kspan.report.wording import number, percent, place, plain, seconds
 
 # The page shows no more features than this; the CSV has all.
 MOST_ROWS = 2000
@@ -63,7 +65,7 @@ def csv_rows(record: FitRecord) -> list[list[Any]]:
     rows, more = [], _rule_columns(record)
     for i in order(record):
         index = int(record.support[i])
-        row = [names[i], index, *record.loadings[i].tolist(), float(shares[i])]
+        row = [names[i], index, *(record.loadings[i] + 0.0).tolist(), float(shares[i])]
         row += [] if repeated is None else [float(repeated.frequencies[index])]
         rows.append([*row, *(values[i] for _, values in more)])
     return rows
@@ -107,7 +109,7 @@ def asked(record: FitRecord) -> list[Fact]:
         facts.append(("Smallest eigenvalue", f"{eigenvalue} of the largest one"))
     seed = record.parameters.get("random_state")
     facts.append(("Seed", "none was set" if seed is None else plain(seed)))
-    for name, value in record.parameters.items():
+    for name, value in record.set_parameters.items():
         if name in ("include", "exclude") and value is not None:
             facts.append((name, _features(record, value)))
         elif name in ("groups", "costs") and value is not None:
@@ -189,7 +191,7 @@ def variance_rows(record: FitRecord) -> list[list[str]]:
 
 
 def _share(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.2f}%" if whole > 0 else ""
+    return unsigned_zero(f"{100 * part / whole:.2f}%") if whole > 0 else ""
 
 
 def path_columns(record: FitRecord) -> list[str]:

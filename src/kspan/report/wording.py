@@ -12,6 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from kspan.arrays import FloatArray
+from kspan.cards import at_most, unsigned_zero
+from kspan.cards import counted as count
 from kspan.choosing_k import SparsityPath
 from kspan.figures.appearance import MINUS, one_line, shorten
 from kspan.progress import Status
@@ -20,14 +23,9 @@ from kspan.records import FitRecord
 from kspan.records.form import NONNEGATIVE
 
 
-def count(number: int, noun: str) -> str:
-    """Return the number with its noun: "1 feature", "12 features"."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def number(value: float, digits: int = 6) -> str:
     """Return a number with so many digits that matter."""
-    return f"{value:.{digits}g}".replace("-", MINUS)
+    return unsigned_zero(f"{value:.{digits}g}").replace("-", MINUS)
 
 
 def percent(share: float, decimals: int = 1) -> str:
@@ -35,14 +33,7 @@ def percent(share: float, decimals: int = 1) -> str:
     text = f"{100 * share:.{decimals}f}"
     if share < 1 - 1e-9 and float(text) >= 100:
         return f"more than {100 - 10**-decimals:.{decimals}f}%"
-    return f"{text}%".replace("-", MINUS)
-
-
-def at_most(share: float) -> str:
-    """Return a share in percent rounded up, so that "no more than" stays true."""
-    decimals = 1 if share >= 0.001 else 1 - math.floor(math.log10(max(share, 1e-12) * 1000))
-    step = 10.0**-decimals
-    return f"{math.ceil(100 * share / step) * step:.{decimals}f}%"
+    return f"{unsigned_zero(text)}%".replace("-", MINUS)
 
 
 def at_least(share: float) -> str:
@@ -111,8 +102,31 @@ def title(record: FitRecord) -> str:
 
 
 def answer(record: FitRecord) -> list[str]:
-    """Return what was found, what is proved about it, and what to know about the data."""
-    return [question(record), found(record), *proved(record), *record.remarks()]
+    """Return what was found, and what is proved about it."""
+    return [found(record), *proved(record)]
+
+
+# So many names fit into a sentence.
+NAMED = 12
+
+
+def meaning(record: FitRecord) -> list[str]:
+    """Return what the answer means: what to measure, which question it is, what to know of data."""
+    k, d, m = record.support.size, record.n_features, record.n_components
+    said = []
+    if 0 < k < d:
+        scores = "the score" if m == 1 else f"all {m} scores" if m > 2 else "both scores"
+        weights: FloatArray = (record.loadings**2).sum(axis=1)
+        order = np.argsort(-weights, kind="stable")[:NAMED]
+        names = [shorten(record.selected_names[i], 40) for i in order]
+        more = f" and {k - len(names):,} more" if k > len(names) else ""
+        needs = f"these {k:,} features" if k > 1 else "this feature"
+        need = "needs" if m == 1 else "need"
+        said.append(
+            f"What it means: {scores} of a new sample {need} {needs} and none of the others: "
+            f"{', '.join(names)}{more}."
+        )
+    return [*said, question(record), *record.remarks()]
 
 
 def question(record: FitRecord) -> str:

@@ -7,7 +7,6 @@ from kspan import FeatureSparsePCA
 from tests.docs.figures import nspca, sadmm
 from tests.docs.figures.reading import Claim, at_least, percent, result, span
 
-
 ROWS = {row["data"]: row for row in result("papers/fspca/a_priori")["rows"]}
 
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from kspan.arrays import FloatArray, Index
+from kspan.cards import at_most, card, counted
+from kspan.io.results import json_ready
 from kspan.problem import Choice, HasChoice, Patterns, RuledChoice
 from kspan.progress import Status, relative_gap
 
@@ -154,6 +156,72 @@ class Certificate(HasChoice):
         if self.choice.features.size <= RELAXED_AS_WHOLE:
             return SEARCH_ON
         return EVEN_VARIANCES if several and self.witness.is_free else SEARCH_REST
+
+    @property
+    def is_optimal(self) -> bool:
+        """Whether nothing is better, up to 1e-6 of its value."""
+        return self.gap <= OPTIMAL_GAP
+
+    @property
+    def verdict(self) -> str:
+        """What is proved, in a line: how far below the best possible the selection is, at most."""
+        if not self.is_optimal:
+            said = f"at most {at_most(self.gap)} below the best possible"
+        elif self.choice.allowed.sum() == self.support.size and self.patterns is None:
+            said = "optimal: all features that may be chosen are"
+        else:
+            said = f"optimal: {self._no_other()}"
+        return said if self.confidence == 1 else f"{said}, with probability {self.confidence:.4g}"
+
+    def _no_other(self) -> str:
+        """Say what is not better."""
+        k = counted(self.n_features_to_select, "feature")
+        if self.patterns is not None:
+            return "no other components of so many features add up to more variance"
+        if self.problem == "nonnegative":
+            return f"no other component of at most {k}, none with a negative loading, explains more"
+        one = self.n_features_to_select == 1
+        verb = "tell" if self.problem == "represent" else "explain"
+        if isinstance(self.choice, RuledChoice):
+            return f"no other choice that keeps the rules {verb}s more"
+        allowed = " that may be chosen" if self.include.size or self.exclude.size else ""
+        return f"no other {k}{allowed} {verb}{'s' if one else ''} more"
+
+    def __repr__(self) -> str:
+        return (
+            f"<Certificate: {self.verdict}; {self.lower:.6g} ≤ best ≤ {self.upper:.6g}, "
+            f"proved by {self.method} (level {self.level}, {self.status.value})>"
+        )
+
+    def _repr_html_(self) -> str:
+        about = "one component" if self.n_components == 1 else f"{self.n_components} components"
+        said = [self.advice] if not self.is_optimal else []
+        return card(
+            f"Certificate: {counted(int(self.support.size), 'feature')} of {self.n_features:,}, "
+            f"{about}",
+            f"{self.verdict[0].upper()}{self.verdict[1:]}.",
+            said,
+            [
+                ("lower: found", f"{self.lower:.8g}"),
+                ("upper: nothing can exceed it", f"{self.upper:.8g}"),
+                ("gap", f"{self.gap:.3g}"),
+                ("proved by", f"{self.method}, level {self.level}, in {self.seconds:.2g} s"),
+            ],
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what it says as plain numbers, texts and lists, ready for JSON.
+
+        Without the witness: `save` writes that too.
+        """
+        names = (
+            "lower", "upper", "gap", "status", "verdict", "advice", "level", "method", "confidence",
+            "problem", "ridge", "n_components", "n_features", "n_features_to_select", "support",
+            "proved_in", "proved_out", "data_error", "n_eigensolves", "n_nodes", "seconds",
+            "digest",
+        )  # fmt: skip
+        found: dict[str, Any] = json_ready({name: getattr(self, name) for name in names})
+        return found
 
     @property
     def confidence(self) -> float:
