@@ -185,7 +185,7 @@ def test_wrong_use_is_one_line(frame, name):
     "asked",
     [
         ["-k", "1"], ["-m", "9", "-k", "3"], ["--solver", "magic"], ["--time-limit", "0"],
-        ["--estimator", "orthonormal", "-k", "2", "-j", "2"], ["-j", "0"], ["--share", "2"],
+        ["--estimator", "orthonormal", "-j", "2"], ["-j", "0"], ["--share", "2"],
         ["--estimator", "orthonormal", "--certify"], ["--estimator", "separate", "--include", "a"],
         ["--estimator", "orthonormal", "--counts", "1,2,3"], ["--max-correlation", "0"],
     ],

@@ -23,35 +23,37 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 
 ROUNDS, LONG = 3, 20.0  # rounds, of what takes so many seconds one alone
+SHORT = 1.0
 MOST = 900.0  # seconds for a run; what takes longer counts as so long
 SLACK = 1e-9  # what may be reached less, relatively: rounding
 
 
 def run(name: str) -> dict[str, Any]:
-    """Run a row here: once for what is compiled or imported, if that is quick, and once timed."""
+    """Run a row here, the best of two times, of short ones of six; of long ones once."""
     from sklearn.decomposition import PCA
 
     from benchmarks.peers.waiting_rows import ROWS, table
 
-    row = ROWS[name][0]
-    for _ in range(2):
+    row, times = ROWS[name][0], []
+    while len(times) < 2 or (times[-1][0] < SHORT and len(times) < 6):
         started, cpu = time.perf_counter(), time.process_time()
         found = row()
-        seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
-        if seconds > LONG:
+        times.append((time.perf_counter() - started, time.process_time() - cpu))
+        if times[-1][0] > LONG:
             break
+    seconds, cpu = min(times)
     if isinstance(found, float):
         found = {"objective": found}
     which = next((word for word in DATA if word in name), None)
     pca = None
     if which is not None:
         X = table(DATA[which]).astype(float)
-        times = []
+        fits = []
         for _ in range(5):
             started = time.perf_counter()
-            PCA(3).fit(X)
-            times.append(time.perf_counter() - started)
-        pca = min(times)
+            PCA(min(3, X.shape[1])).fit(X)
+            fits.append(time.perf_counter() - started)
+        pca = min(fits)
     return {"seconds": seconds, "cpu seconds": cpu, "PCA seconds": pca, **found}
 
 

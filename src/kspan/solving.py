@@ -26,7 +26,7 @@ from kspan.problem import (
 from kspan.progress import Callback, Monitor, Status, worst
 from kspan.proofs.check.certificate import OPTIMAL_GAP, Certificate
 from kspan.proofs.check.claims import provable
-from kspan.proofs.search.early import look_early
+from kspan.proofs.search.early import look_early, nodes_of
 from kspan.proofs.search.proof import Heuristic
 from kspan.proofs.search.prover import ProofOptions, levels_of, prove
 from kspan.solvers.elementsparse.element_auto import ElementAuto
@@ -405,9 +405,16 @@ def prove_solution(
     That is the solution itself, or a better one found on the way; stopped early if its proof was.
     """
     point = problem.point_of(solution)
+    if solution.status is Status.OPTIMAL:  # as many nodes as settled the search
+        nodes = nodes_of(problem.choice.features.size)
+        options = replace(options, budgets=replace(options.budgets, tight_nodes=nodes))
     certificate = prove_point(problem, point, level, monitor.inner(level), options)
     if method.proof_level is not None:
         solution = replace(solution, solver=method.name, status=certificate.status)
+    elif solution.status is Status.OPTIMAL and certificate.status is not Status.OPTIMAL:
+        # What is said of a fit with a certificate is what the certificate says.
+        early = certificate.status.stopped_early
+        solution = replace(solution, status=certificate.status if early else Status.COMPLETED)
     elif certificate.status.stopped_early:
         solution = replace(solution, status=worst([solution.status, certificate.status]))
     reached = point.objective if isinstance(problem, StiefelProblem) else solution.objective

@@ -215,7 +215,7 @@ CHECKS = {
     check_fingerprint: {"fingerprint"},
     check_accuracy: {
         "entry_errors", "product_errors", "precise_product", "unseen", "psd_slack",
-        "indefiniteness",
+        "indefiniteness", "knows_psd",
     },
 }  # fmt: skip
 

@@ -45,6 +45,9 @@ from kspan.solving import run_method
 # small supports of different k have little in common.
 RANDOM, POLISHED, KICKS = (480, 4, 96), (60, 2, 12), (80, 2, 16)
 
+# With more features than this each costs more, and neighbours have more in common.
+MANY, RANDOM_OF_MANY = 300, (200, 4, 48)
+
 MAX_ROUNDS = 3
 
 
@@ -161,7 +164,8 @@ class Walk:
         """Half of them uniformly random, half unit vectors drawn by variance."""
         if not problem.choice.has_options:
             return []
-        count = _count(RANDOM, problem)
+        many = problem.choice.features.size > MANY
+        count = _count(RANDOM_OF_MANY if many else RANDOM, problem)
         return random_starts(problem, count, self.rng, self.quiet, kinds=("variance", "uniform"))
 
     def _report(self, k: int) -> bool:

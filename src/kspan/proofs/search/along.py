@@ -25,8 +25,8 @@ from kspan.proofs.search.wide_search import Split, choose_inside, says_something
 # Features that are relaxed: at least so many, and a third of that beside those of all supports.
 LEAST_INSIDE = 300
 
-# Steps for each k.
-ALONG = Budgets(split_iter=60, split_patience=0.05)
+# Steps for each k, fewer where the gap is small enough for a band.
+ALONG = Budgets(split_iter=60, split_patience=0.05, split_enough=0.015)
 
 
 class Along:

@@ -29,6 +29,11 @@ EARLY = Budgets(
 WORK, WIDE_GAP, GAP_OF_FEW = 1500, 0.03, 1.0
 
 
+def nodes_of(n_features: int) -> int:
+    """Return how many nodes a look may take."""
+    return 1 + WORK // max(n_features, 1)
+
+
 def look_early(
     problem: RowSparseProblem, best: Candidate, *, heuristic: Heuristic, monitor: Monitor
 ) -> Outlook:
@@ -45,7 +50,7 @@ def look_early(
         return Outlook(best, np.inf, is_settled=False, is_led=False)
     proof = Proof(problem, best, monitor.inner(quiet=True), heuristic)
     size = max(problem.choice.features.size, 1)
-    budgets = replace(EARLY, max_nodes=1 + WORK // size, hopeless=max(WIDE_GAP, GAP_OF_FEW / size))
+    budgets = replace(EARLY, max_nodes=nodes_of(size), hopeless=max(WIDE_GAP, GAP_OF_FEW / size))
     prover = RowSparseProver(proof, ProofOptions(budgets=budgets))
     prover.begin()
     relaxes = size <= LARGEST

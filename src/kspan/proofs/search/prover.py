@@ -245,7 +245,7 @@ class Prover(ABC):
 
     def whole(self, level: str) -> None:
         """Relax all features: the root of a search, and for exact proofs the search."""
-        self.tree(1 if level == "tight" else self.budgets.max_nodes)
+        self.tree(self.budgets.tight_nodes if level == "tight" else self.budgets.max_nodes)
 
     def samples(self) -> None:
         """The sample-space bound, when there are few samples."""
@@ -325,7 +325,7 @@ class Prover(ABC):
         """
         if self.options.checkpoint is None:
             return None
-        budgets = replace(self.budgets, max_nodes=0)
+        budgets = replace(self.budgets, max_nodes=0, tight_nodes=0)
         if known is None:
             covariance = self.problem.covariance
             some = np.cos(np.arange(covariance.n_features, dtype=np.float64))[:, None]

@@ -36,6 +36,7 @@ class Budgets:
 
     gap: float = 1e-6  # stop at (upper - lower) ≤ gap · upper
     max_nodes: int = 1_000_000_000  # looked at between rounds
+    tight_nodes: int = 1  # of a proof that is not asked to go to the end
     round_size: int = 4  # nodes worked on apart from each other: more are a detour for one worker
     worth_sending: float = 0.05  # seconds that a node takes, for other processes to work on it
     workers_start: float = 3.0  # seconds that must be left: they take a while to begin
@@ -75,6 +76,7 @@ class Budgets:
     fast_sweeps: int = 2
     n_inside: int = 500  # features that the split bound relaxes
     split_iter: int = 400
+    split_enough: float = 0.0  # the gap that is small enough
     split_patience: float = 0.1  # stop when 20 steps close less than this share of the gap
     narrower: float = 0.9  # go on with the rest when so few features are left, or fewer
     sample_iter: int = 150

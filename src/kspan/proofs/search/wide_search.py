@@ -234,7 +234,8 @@ def prove_by_split(proof: Proof, budgets: Budgets) -> SplitWitness | None:
     problem = proof.problem
     variances = problem.covariance.diagonal()
     first = max(FIRST_INSIDE, FIRST_FACTOR * problem.choice.size)
-    sizes = [first] * (2 * first <= budgets.n_inside) + [budgets.n_inside]
+    large = 2 * first <= min(budgets.n_inside, problem.choice.features.size)
+    sizes = [first] * large + [budgets.n_inside]
     best = None
     for size in sizes:
         inside = choose_inside(variances, size, proof.support, problem.choice)
@@ -243,7 +244,8 @@ def prove_by_split(proof: Proof, budgets: Budgets) -> SplitWitness | None:
         split = Split.of(problem, inside)
         relax = split.relaxation(problem, proof.support)
         if size < sizes[-1]:
-            best = split.prove(proof, relax, replace(budgets, split_iter=FIRST_ITER))
+            few = replace(budgets, split_iter=min(FIRST_ITER, budgets.split_iter))
+            best = split.prove(proof, relax, few)
             if best is not None and split.is_too_small(best, problem):
                 continue
             # Such steps are cheap enough for more of them.
@@ -310,7 +312,8 @@ class Split:
             if value < lowest:
                 best, lowest = witness, value
             proof.offer(value, witness)
-            if proof.report(n_features_left=self.inside.size) or value <= proof.lower:
+            enough = lowest * (1 - budgets.split_enough) <= proof.lower
+            if proof.report(n_features_left=self.inside.size) or enough:
                 break
             if gained < share * (lowest - proof.lower):
                 break
