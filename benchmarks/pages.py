@@ -16,7 +16,7 @@ from benchmarks.papers.fspca import how_good
 from benchmarks.papers.fspca import pages as fspca
 from benchmarks.papers.nspca import pages as nspca
 from benchmarks.papers.sadmm import pages as sadmm
-from benchmarks.peers import pca_price
+from benchmarks.peers import pca_price, waiting
 from benchmarks.peers.race import table as race
 from benchmarks.peers.represent import heldout
 from benchmarks.peers.represent import table as represent
@@ -59,6 +59,7 @@ def texts() -> dict[tuple[Path, str], str]:
         (DOCS / "which_question.md", "heldout.json"): heldout.summary(
             result("peers/represent/heldout")
         ),
+        (waiting.PAGE, "waiting.json"): waiting.glance(result("peers/waiting")["rows"]),
         (counts.PAGE, "soundness.json"): counts.summary(result("soundness/soundness")),
     }
 

@@ -175,8 +175,6 @@ def glance(rows: list[dict[str, Any]]) -> str:
         "|---|---|---|---|",
     ]
     for one in rows:
-        if one["data"].endswith(ONE_THREAD):
-            continue
         peer = PEERS.get(one["peer"], f"`{one['peer']}`")
         lines.append(
             f"| {one['data']}, m={one['m']}, k={one['k']} | {peer} | {one['ratio']:.2g} "
