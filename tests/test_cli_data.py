@@ -152,3 +152,13 @@ def test_wrong_data_is_refused_in_one_line(frame, asked, name):
     assert message in result.stderr
     if name not in ("no rule", "no way"):  # of the options themselves
         assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_a_data_set_does_not_overwrite_a_file_that_is_not_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wine.csv").write_text("mine\n")
+    refused = run("datasets", "wine")
+    assert refused.exit_code == 2
+    assert "wine.csv is there already" in refused.stderr
+    assert (tmp_path / "wine.csv").read_text() == "mine\n"
+    assert run("datasets", "wine", "--out", "wine.csv").exit_code == 0

@@ -47,6 +47,8 @@ def test_a_file_with_only_the_chosen_features(fit):
     np.save("new.npy", frame[chosen].to_numpy())
     written = run("transform", "fit.kspan", "new.npy", "--out", "scores.csv")
     assert "scores of 30 samples: scores.csv" in written.stdout
+    assert "new.npy has no names: its columns are taken" in written.stderr
+    assert chosen[0] in written.stderr
     np.testing.assert_allclose(pd.read_csv("scores.csv"), expected, rtol=0, atol=1e-9)
 
 

@@ -384,6 +384,23 @@ def test_rotated_components_are_refused(records, wine):
         rotated.verify(wine)
 
 
+def test_a_record_is_made_of_a_fit_and_of_its_data(wine):
+    model = FeatureSparsePCA(2, 5, scale=True, random_state=0)
+    with pytest.raises(ValueError, match="not fitted yet"):
+        FitRecord.from_estimator(model, wine)
+    model.fit(wine)
+    for other in (2 * wine + 1, (wine - wine.mean()) / wine.std()):
+        with pytest.raises(ValueError, match="not the data of the fit"):
+            FitRecord.from_estimator(model, other)
+    plain = FeatureSparsePCA(2, 5, random_state=0).fit(wine)
+    with pytest.raises(ValueError, match="not the data of the fit"):
+        FitRecord.from_estimator(plain, (wine - wine.mean()) / wine.std())
+    with pytest.raises(ValueError, match="features, the fit had 13"):
+        FitRecord.from_estimator(plain, wine.iloc[:, :12])
+    with pytest.raises(TypeError, match="of a pipeline give its step"):
+        FitRecord.from_estimator(object(), wine)
+
+
 def test_a_share_that_is_not_reached_is_refused(records, wine):
     record = records["plain"]
     for share, holds in ((0.5, True), (0.99999999, False), (1.5, False)):

@@ -614,3 +614,20 @@ def test_places_that_cannot_be_written_to(tmp_path, monkeypatch):
     with pytest.raises(OSError, match=r"x: cannot write in the folder .*: Read-only file system"):
         storage.require_writable(tmp_path / "x")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_link_stays_a_link_and_a_device_is_refused(tmp_path):
+    real, link = tmp_path / "real.bin", tmp_path / "link.bin"
+    real.write_bytes(b"old")
+    link.symlink_to(real)
+    with places.replacing(link) as file:
+        file.write(b"new")
+    assert link.is_symlink()
+    assert real.read_bytes() == b"new"
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="is a device or a pipe"):
+        places.require_writable(pipe)
+    with pytest.raises(OSError, match="is a device or a pipe"), places.replacing(pipe):
+        pass
+    assert pipe.is_fifo()

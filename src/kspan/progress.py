@@ -40,7 +40,7 @@ _ADVICE = {
     Status.COMPLETED: "The method did all it sets out to do.",
     Status.MAX_ITER: "The last step still changed the answer; raise max_iter.",
     Status.TIME_LIMIT: (
-        "Time ran out; this is the best answer so far, and all bounds hold. Raise time_limit."
+        "Time ran out; this is the best answer so far, and all bounds hold. Give it more time."
     ),
     Status.INTERRUPTED: (
         "Interrupted by the keyboard; this is the best answer so far, and all bounds hold."

@@ -15,7 +15,8 @@ def datasets(
         str | None, typer.Argument(help="A data set to write to a file.", show_default=False)
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Where to write it, as CSV.")
+        Path | None,
+        typer.Option("--out", "-o", help="Where to write it, as CSV.", show_default="NAME.csv"),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -27,6 +28,8 @@ def datasets(
     from kspan.datasets import dataset_names, load_dataset
 
     if name is not None:
+        if out is None and Path(f"{name}.csv").exists():
+            raise ValueError(f"{name}.csv is there already: name another place, or this, by --out.")
         check_output(out or Path(f"{name}.csv"))
         found = load_dataset(name)
         values = found.X if found.covariance is None else found.covariance

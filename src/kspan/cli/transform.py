@@ -63,6 +63,12 @@ def transform(
             f"{record}: the fit was to a covariance matrix, which knows no means: the columns of "
             f"{data} are taken to be centred"
         )
+    alone = table.X.shape[1] == len(found.selected_names)
+    if table.feature_names is None and alone and names and not quiet:
+        first = ", ".join(names[:3])
+        complain(
+            f"{data} has no names: its columns are taken in the order of the table: {first}, …"
+        )
     header = [f"PC{j + 1}" for j in range(found.n_components)]
     rows = [[repr(float(score) + 0.0) for score in row] for row in scores]
     if samples is not None:

@@ -53,6 +53,39 @@ def covariance_of(
     return covariance.densified() if whole and moderate else covariance
 
 
+# What means and variances of the same data may differ by, in another form or precision.
+SAME = 1e-3
+
+
+def require_fitted(estimator: Any) -> None:
+    """Raise `TypeError` or `ValueError` unless it is a fitted estimator of kspan."""
+    if not hasattr(type(estimator), "get_support") or not hasattr(estimator, "get_params"):
+        raise TypeError(
+            f"A record is made of a fitted estimator of kspan, got {type(estimator).__name__}; of "
+            "a pipeline give its step, and the data that the step saw."
+        )
+    if not hasattr(estimator, "_weights_digest"):
+        raise ValueError(f"This {type(estimator).__name__} is not fitted yet: call `fit` first.")
+
+
+def require_data_of(estimator: Any, covariance: Covariance) -> None:
+    """Raise `ValueError` if data is clearly not what an estimator was fitted to."""
+    d, explained = covariance.n_features, float(estimator.explained_variance_.sum())
+    share = float(estimator.explained_variance_ratio_.sum())
+    if d != estimator.mean_.size:
+        raise ValueError(f"X has {d} features, the fit had {estimator.mean_.size}.")
+    same = not share > 0 or abs(covariance.trace() * share / explained - 1) <= SAME
+    if same and covariance.mean is not None and covariance.scale is not None:
+        spread = np.sqrt(np.maximum(covariance.diagonal(), 0.0)) * covariance.scale
+        apart = np.abs(covariance.mean - estimator.mean_)
+        same = bool((apart <= SAME * (spread + np.abs(estimator.mean_))).all())
+    if not same:
+        raise ValueError(
+            "X is not the data of the fit: its means or variances are others. After a scaler in a "
+            "pipeline give what the step saw, such as pipe[:-1].transform(X)."
+        )
+
+
 def only_float32(X: Any) -> bool:
     """Whether all numbers of data are float32 numbers, whatever they are stored as.
 

@@ -24,7 +24,14 @@ from kspan.io.table import as_floats, not_finite
 from kspan.proofs import Certificate, CertificateError
 from kspan.proofs.check.certificate import file_types
 from kspan.records.check import check_record
-from kspan.records.collect import covariance_of, environment, plain_parameters, some_scores
+from kspan.records.collect import (
+    covariance_of,
+    environment,
+    plain_parameters,
+    require_data_of,
+    require_fitted,
+    some_scores,
+)
 from kspan.records.form import (
     DEFAULTS,
     JOINT,
@@ -416,10 +423,13 @@ class FitRecord:
             `kspan.selection_stability` and `kspan.budget_path`
         seconds : how long the fit took
         """
+        require_fitted(estimator)
         covariance = covariance_of(X, estimator.get_params(), sample_weight=sample_weight)
         own, in_blocks = estimator._weights_digest, hasattr(estimator, "_stream")
         if own != covariance.weights_digest and not in_blocks:
             raise ValueError("The fit had other sample weights: give sample_weight as to `fit`.")
+        if not in_blocks:
+            require_data_of(estimator, covariance)
         support = estimator.get_support(indices=True)
         names = getattr(estimator, "feature_names_in_", feature_names)
         labels = None if labels is None else list(labels)

@@ -18,9 +18,10 @@ KEPT_OF_NAME = 50
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a temporary file that takes the place of `path` when the block ends well.
 
-    Those that a killed process left beside it are removed.
+    Those that a killed process left beside it are removed. A link stays one: what it leads to is
+    replaced.
     """
-    target = Path(path)
+    target = _regular(path)
     handle, temporary = _temporary(target)
     try:
         _remove_leftovers(target)
@@ -37,12 +38,20 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 def require_writable(path: str | os.PathLike[str]) -> None:
     """Raise `OSError` if a file could not be written: tried, as permissions do not tell all."""
-    target = Path(path)
+    target = _regular(path)
     if target.is_dir():
         raise IsADirectoryError(f"{target}: is a folder; name a file in it.")
     handle, temporary = _temporary(target)
     os.close(handle)
     os.unlink(temporary)
+
+
+def _regular(path: str | os.PathLike[str]) -> Path:
+    """Return where a file is, or will be; refuse devices and pipes, which must not be replaced."""
+    target = Path(path)
+    if target.exists() and not (target.is_file() or target.is_dir()):
+        raise OSError(f"{target}: is a device or a pipe; name a file.")
+    return target.resolve() if target.is_symlink() else target
 
 
 def _temporary(target: Path) -> tuple[int, str]:
