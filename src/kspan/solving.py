@@ -174,7 +174,14 @@ def is_settled(problem: RowSparseProblem, support: Index) -> bool:
     if outlook.is_settled:
         return outlook.best.objective <= best.objective * (1 + OPTIMAL_GAP)
     # The look may end elsewhere on the same data in another form.
-    return prove_point(problem, best, "tight", monitor, ProofOptions()).status is Status.OPTIMAL
+    proof = prove_point(problem, best, "tight", monitor, _with_nodes(problem, ProofOptions()))
+    return proof.status is Status.OPTIMAL
+
+
+def _with_nodes(problem: Certifiable, options: ProofOptions) -> ProofOptions:
+    """Let a proof take as many nodes as may have settled the search."""
+    nodes = nodes_of(problem.choice.features.size)
+    return replace(options, budgets=replace(options.budgets, tight_nodes=nodes))
 
 
 def generator(random_state: RandomState) -> np.random.Generator:
@@ -405,9 +412,8 @@ def prove_solution(
     That is the solution itself, or a better one found on the way; stopped early if its proof was.
     """
     point = problem.point_of(solution)
-    if solution.status is Status.OPTIMAL:  # as many nodes as settled the search
-        nodes = nodes_of(problem.choice.features.size)
-        options = replace(options, budgets=replace(options.budgets, tight_nodes=nodes))
+    if solution.status is Status.OPTIMAL:
+        options = _with_nodes(problem, options)
     certificate = prove_point(problem, point, level, monitor.inner(level), options)
     if method.proof_level is not None:
         solution = replace(solution, solver=method.name, status=certificate.status)
